@@ -1,0 +1,3 @@
+"""An experiment-tracking sweep runner for OPRO (Optimization by PROmpting)."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Agents: each acts on a task under an instruction."""

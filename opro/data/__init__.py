@@ -1,0 +1,1 @@
+"""Data sets: each loads tasks in three splits."""

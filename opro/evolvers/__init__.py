@@ -1,0 +1,1 @@
+"""Evolvers: each searches for a better instruction."""

@@ -1,0 +1,36 @@
+"""Hydra's and OmegaConf's errors, each in one line with the nearest known name."""
+
+from __future__ import annotations
+
+from opro.errors import nearest
+
+
+def one_line(error: BaseException) -> str:
+    """Return what is wrong with a command line or a configuration, for a person."""
+    options = getattr(error, "options", None)
+    if options is not None:  # a group has no such option
+        return _missing_option(str(error.missing_cfg_file), options)  # type: ignore[attr-defined]
+    cause = error.__cause__ or error
+    parent = getattr(cause, "parent_node", None)
+    if parent is not None and "not in" in str(cause):
+        return _unknown_key(cause, parent)
+    text = str(cause).splitlines()[0]
+    key = getattr(cause, "full_key", None)
+    if key:
+        return f"{key}: {text}"
+    return text if cause is error else f"{str(error).splitlines()[0]} {text}"
+
+
+def _missing_option(path: str, options: list[str]) -> str:
+    group, _, name = path.rpartition("/")
+    allowed = ", ".join(sorted(options)) or "none"
+    return f"{group}={name}: no such option{nearest(name, options)}; there are: {allowed}"
+
+
+def _unknown_key(cause: BaseException, parent: object) -> str:
+    try:
+        known = sorted(str(key) for key in parent)  # type: ignore[attr-defined]
+    except TypeError:
+        known = []
+    full, key = getattr(cause, "full_key", ""), str(getattr(cause, "key", ""))
+    return f"{full}: unknown key{nearest(key, known)}; known are: {', '.join(known)}"

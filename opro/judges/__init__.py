@@ -1,0 +1,1 @@
+"""Judges: each rates an agent's output on a task."""

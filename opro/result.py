@@ -1,0 +1,94 @@
+"""`result.json`: a run's result for programs (`opro.compare`, `opro.evaluate`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opro.records import Comparison, RunInfo, Scored, Summary, Totals
+from opro.types import Evaluation
+
+
+def result_of(summary: Summary, info: RunInfo) -> dict[str, Any]:
+    """Return the result as JSON: settings, winner, scores by task, totals."""
+    return {
+        "run_name": info.name,
+        "status": "FINISHED",
+        "stop_reason": summary.stop_reason,
+        "steps": len(summary.steps),
+        "params": dict(info.params),
+        "tags": dict(info.tags),
+        "dataset": {"name": info.dataset.name, "digest": info.dataset.digest},
+        "select": summary.select,
+        "initial": _scored(summary.initial),
+        "winner": _scored(summary.winner),
+        "finalists": [
+            {**_scored(row.candidate), "validation": row.mean} for row in summary.finalists
+        ],
+        "scores": {row.split: _comparison(row) for row in summary.comparisons},
+        "curve": _curve(summary),
+        "totals": _totals(summary.totals),
+    }
+
+
+def value_of(summary: Summary) -> float | None:
+    """Return the number that a Hydra sweeper maximizes: what the winner was chosen by."""
+    for row in summary.finalists:
+        if row.candidate.md5 == summary.winner.md5 and summary.select == "validation":
+            return row.mean
+    return summary.winner.score
+
+
+def _scored(scored: Scored) -> dict[str, Any]:
+    return {
+        "instruction": scored.instruction,
+        "md5": scored.md5,
+        "step": scored.step,
+        "train_score": scored.score,
+    }
+
+
+def _comparison(row: Comparison) -> dict[str, Any]:
+    return {"initial": _evaluation(row.initial), "winner": _evaluation(row.winner)}
+
+
+def _evaluation(evaluation: Evaluation | None) -> dict[str, Any] | None:
+    if evaluation is None:
+        return None
+    return {
+        "mean": evaluation.mean,
+        "n": evaluation.n,
+        "scores": {result.task_id: result.score for result in evaluation.results},
+    }
+
+
+def _curve(summary: Summary) -> list[dict[str, Any]]:
+    return [
+        {
+            "step": step.step,
+            "best": step.best.score,
+            "candidates": [
+                None if one.evaluation is None else one.evaluation.mean for one in step.candidates
+            ],
+        }
+        for step in summary.steps
+    ]
+
+
+def _totals(totals: Totals) -> dict[str, Any]:
+    return {
+        "by_role": {
+            role: {
+                "calls": usage.calls,
+                "prompt_tokens": usage.prompt_tokens,
+                "completion_tokens": usage.completion_tokens,
+                "usd": usage.usd,
+            }
+            for role, usage in totals.by_role.items()
+        },
+        "requests": totals.requests,
+        "cache_hits": totals.cache_hits,
+        "replayed": totals.replayed,
+        "faults": dict(totals.faults),
+        "kinds": dict(totals.kinds),
+        "seconds": round(totals.seconds, 3),
+    }

@@ -1,0 +1,56 @@
+"""What a tracker promises."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+from opro.records import RunEnd, RunInfo, RunStatus, StepRecord, Totals
+
+
+class Tracker(ABC):
+    """Keeps what happened in a run; it only observes.
+
+    The trainer calls it from one background thread, in order: `prepare`, `on_run_start`, then
+    `on_step_end` per step, `on_run_end` last (always, also after a failure or a signal). What a
+    method raises is logged and counted, never passed on to the search; the exit status says that
+    a run is done but not fully tracked. Everything tracked also lies in the run's folder.
+    """
+
+    def prepare(self) -> None:
+        """Make the store ready; called once in the parent process before any job starts."""
+        return
+
+    def open_sweep(self, name: str, folder: Path, tags: Mapping[str, str]) -> Mapping[str, str]:
+        """Open (or reopen) the parent of a sweep's runs; called once, after `prepare`.
+
+        Args:
+            name: the sweep's name, for people.
+            folder: the sweep's folder, which tells a continued sweep from a new one.
+            tags: of the parent.
+
+        Returns:
+            The tags that make a run a child of this sweep; each job adds them to `RunInfo.tags`.
+        """
+        return {}
+
+    def close_sweep(self, status: RunStatus) -> None:
+        """Close what `open_sweep` opened, after its last job; uploads the sweep's report."""
+        return
+
+    @abstractmethod
+    def on_run_start(self, info: RunInfo) -> None:
+        """Open (or, resumed, reopen) the run and log its params, tags and data set."""
+
+    @abstractmethod
+    def on_step_end(self, record: StepRecord, totals: Totals) -> None:
+        """Log one step; called again for steps answered from the journal on a resume."""
+
+    @abstractmethod
+    def on_run_end(self, end: RunEnd) -> None:
+        """Log the result and close the run with its status."""
+
+    def where(self) -> str:
+        """Return one line that tells a person where to look (the exact UI command), or ''."""
+        return ""

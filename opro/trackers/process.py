@@ -1,0 +1,37 @@
+"""Who writes a run: enough to see later that the process is gone."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+HOST, PID, BORN = "mlflow.opro.host", "mlflow.opro.pid", "mlflow.opro.pid_born"
+
+
+def tags() -> dict[str, str]:
+    """Return the tags that name this process."""
+    return {HOST: socket.gethostname(), PID: str(os.getpid()), BORN: _born(os.getpid())}
+
+
+def is_gone(written: Mapping[str, str]) -> bool:
+    """Return True when the tags name a process of this host that runs no more."""
+    pid = written.get(PID, "")
+    if written.get(HOST) != socket.gethostname() or not pid.isdigit():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return written.get(BORN, "") != _born(int(pid))  # the number was given to another process
+
+
+def _born(pid: int) -> str:
+    """Return when a process started, in the kernel's ticks; '' where that can't be read."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
