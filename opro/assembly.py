@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from opro.errors import ConfigError, nearest
 from opro.evolvers.base import Evolver
 from opro.judges.base import Judge
 from opro.llms.base import LLM
-from opro.settings import TrainerSettings
+from opro.settings import ScoringSettings, TrainerSettings
 from opro.trackers.base import Tracker
 from opro.types import Dataset
 
@@ -26,80 +26,132 @@ OTHERS = ("seed", "template", "plan", "experiment")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assembly:
+class Scoring:
+    """The parts that score instructions, checked against each other.
+
+    Attributes:
+        llm: the model of `llm`, which the roles without one of their own follow.
+        agent_llm, judge_llm: None where the agent or the judge asks no model; may be one object.
+        tasks_known: False when the tasks are an outline only, good for counting (`plan=true`).
+    """
+
+    settings: ScoringSettings
+    dataset: Dataset
+    agent: Agent
+    judge: Judge
+    llm: LLM
+    agent_llm: LLM | None
+    judge_llm: LLM | None
+    tracker: Tracker
+    tasks_known: bool = True
+
+    @property
+    def roles(self) -> dict[str, LLM]:
+        """Return the models by the role that they are asked in."""
+        found = {"agent": self.agent_llm, "judge": self.judge_llm}
+        return {role: llm for role, llm in found.items() if llm is not None}
+
+    @property
+    def llms(self) -> list[LLM]:
+        """Return the distinct models."""
+        return list({id(one): one for one in self.roles.values()}.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembly(Scoring):
     """The parts of a run, checked against each other.
 
     Attributes:
-        optimizer, agent_llm, judge_llm: may be one object in several roles; the latter two are
-            None where the agent or the judge asks no model.
         step_size: tasks per step.
         notices: what was adapted, for the user.
     """
 
     settings: TrainerSettings
-    dataset: Dataset
     evolver: Evolver
-    agent: Agent
-    judge: Judge
-    optimizer: LLM
-    agent_llm: LLM | None
-    judge_llm: LLM | None
-    tracker: Tracker
     step_size: int
     notices: tuple[str, ...]
 
     @property
-    def llms(self) -> list[LLM]:
-        """Return the distinct models."""
-        found = {id(one): one for one in (self.optimizer, self.agent_llm, self.judge_llm) if one}
-        return list(found.values())
+    def optimizer(self) -> LLM:
+        """The model that writes new instructions."""
+        return self.llm
+
+    @property
+    def roles(self) -> dict[str, LLM]:
+        """Return the models by the role that they are asked in."""
+        return {"optimizer": self.optimizer, **super().roles}
 
 
 def assemble(config: Mapping[str, Any], launch: Path) -> Assembly:
-    """Build all parts; raise ConfigError, one line, for the first thing that can't work.
+    """Build all parts of a run; raise ConfigError, one line, for the first that can't work.
 
     Args:
         config: resolved, as `opro.run` composes it.
         launch: the folder the run was started from; relative paths are relative to it.
     """
-    _check_top(config)
-    settings: TrainerSettings = build(config["trainer"], "trainer")
+    check_top(config, ROLES, OTHERS)
+    evolver: Evolver = build(_read_files(config["evolver"], launch), "evolver")
+    scoring, data = scoring_parts(config, launch)
+    settings = scoring.settings
+    assert isinstance(settings, TrainerSettings)
+    size = len(scoring.dataset.train) if data.step_size is None else data.step_size
+    notices = evolver.setup(scoring.dataset, step_size=size, steps=settings.epochs)
+    return Assembly(
+        **{field.name: getattr(scoring, field.name) for field in fields(scoring)},
+        evolver=evolver,
+        step_size=size,
+        notices=(*notices, *_outline_notice(scoring)),
+    )
+
+
+def scoring_parts(config: Mapping[str, Any], launch: Path) -> tuple[Scoring, Data]:
+    """Build and check what scores instructions: everything but the evolver; spends nothing."""
+    settings: ScoringSettings = build(config["trainer"], "trainer")
     agent: Agent = build(_without_llm(config, "agent"), "agent", launch_folder=launch)
     judge: Judge = build(_without_llm(config, "judge"), "judge", launch_folder=launch)
-    optimizer = _llm(config.get("llm"), "llm")
+    llm = _llm(config.get("llm"), "llm")
     tracker: Tracker = build(config["tracker"], "tracker", launch_folder=launch)
-    evolver: Evolver = build(_read_files(config["evolver"], launch), "evolver")
     data: Data = build(config["data"], "data", launch_folder=launch)
-    dataset = data.load()
+    outline = data.outline() if config.get("plan") else None
+    dataset = data.load() if outline is None else outline
     _check_dataset(dataset)
+    if outline is None:
+        _check_tasks(dataset, agent, judge)
+    scoring = Scoring(
+        settings=settings,
+        dataset=dataset,
+        agent=agent,
+        judge=judge,
+        llm=llm,
+        agent_llm=_role(config, "agent", llm) if agent.needs_llm else None,
+        judge_llm=_role(config, "judge", llm) if judge.needs_llm else None,
+        tracker=tracker,
+        tasks_known=outline is None,
+    )
+    return scoring, data
+
+
+def _check_tasks(dataset: Dataset, agent: Agent, judge: Judge) -> None:
     tasks = dataset.train + dataset.val + dataset.test
     agent.check(tasks)
     judge.prepare(tasks)
     for task in tasks:
         judge.check(task)
-    step_size = len(dataset.train) if data.step_size is None else data.step_size
-    notices = evolver.setup(dataset, step_size=step_size, steps=settings.epochs)
-    return Assembly(
-        settings=settings,
-        dataset=dataset,
-        evolver=evolver,
-        agent=agent,
-        judge=judge,
-        optimizer=optimizer,
-        agent_llm=_role(config, "agent", optimizer) if agent.needs_llm else None,
-        judge_llm=_role(config, "judge", optimizer) if judge.needs_llm else None,
-        tracker=tracker,
-        step_size=step_size,
-        notices=notices,
-    )
 
 
-def _check_top(config: Mapping[str, Any]) -> None:
-    known = [*ROLES, *OTHERS]
+def _outline_notice(scoring: Scoring) -> tuple[str, ...]:
+    if scoring.tasks_known:
+        return ()
+    return (f"data.path=null: counted by the published sizes of {scoring.dataset.name}",)
+
+
+def check_top(config: Mapping[str, Any], roles: Sequence[str], others: Sequence[str]) -> None:
+    """Refuse an unknown key at the configuration's top, and a role without an option."""
+    known = [*roles, *others]
     for key in config:
         if key not in known:
             raise ConfigError(f"{key}: unknown key{nearest(key, known)}")
-    for role in ROLES:
+    for role in roles:
         if config.get(role) is None:
             raise ConfigError(f"{role}=null: choose one of the options in conf/{role}/")
     template.check_name(config.get("template"))
@@ -138,17 +190,25 @@ def _read_files(node: Mapping[str, Any], launch: Path) -> dict[str, Any]:
     texts = node.get("initial_instructions")
     if not isinstance(texts, list):
         return dict(node)
-    return {**node, "initial_instructions": [_text(text, launch) for text in texts]}
+    key = "evolver.initial_instructions"
+    return {**node, "initial_instructions": [_text(text, launch, key) for text in texts]}
 
 
-def _text(text: Any, launch: Path) -> Any:
-    if not isinstance(text, str) or not text.startswith("@"):
-        return text
-    path = launch / text[1:]
+def _text(text: Any, launch: Path, key: str) -> Any:
+    is_file = isinstance(text, str) and text.startswith("@")
+    return instruction_file(text, launch, key) if is_file else text
+
+
+def instruction_file(reference: str, launch: Path, key: str) -> str:
+    """Return the text of the file that `@path` names, without a line break at its end.
+
+    Raises:
+        ConfigError: naming `key` and why the file can't be read.
+    """
     try:
-        return path.read_text("utf-8-sig").removesuffix("\n")
+        return (launch / reference[1:]).read_text("utf-8-sig").removesuffix("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"evolver.initial_instructions: {text}: {error}") from None
+        raise ConfigError(f"{key}: {reference}: {error}") from None
 
 
 def _check_dataset(dataset: Dataset) -> None:

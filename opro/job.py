@@ -21,10 +21,14 @@ from opro.records import RunEnd, RunInfo, Summary
 from opro.report import render_run
 from opro.result import result_of, value_of
 from opro.runfolder import RunFolder
+from opro.sharing import Shared, take_part
 from opro.signals import stopping
 from opro.trackers.background import BackgroundTracker
 from opro.trainer import Parts, Trainer
 from opro.wiring import connect
+
+UNTRACKED = "untracked"
+"""A file of the run's folder: the tracker didn't get everything; `opro.sync` sends it."""
 
 FLUSH = 120.0
 """Seconds that the tracker gets to finish after the search has."""
@@ -39,6 +43,10 @@ class Place:
         folder: the run's own.
         overrides: the command line's, for the record.
         tags: more tags for the tracker (a sweep's).
+        name: the run's, for people; '' is `trainer.run_name`.
+        command: continues the run; '' is made from `overrides`.
+        shared: this job's part of its models; None outside a sweep. In a sweep a finished run
+            is skipped, where elsewhere it is refused.
         secrets: values that came from the environment, each with the text that stands for it.
     """
 
@@ -46,15 +54,25 @@ class Place:
     folder: Path
     overrides: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+    command: str = ""
+    shared: Shared | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a job hands back: the sweeper's number, and the exit status (3: not all tracked)."""
+    """What a job hands back.
+
+    Attributes:
+        value: the sweeper's number.
+        status: the exit status (3: not all tracked).
+        skipped: the run was finished before.
+    """
 
     value: float | None
     status: int
+    skipped: bool = False
 
 
 def run(config: Mapping[str, Any], place: Place) -> Outcome:
@@ -64,15 +82,27 @@ def run(config: Mapping[str, Any], place: Place) -> Outcome:
         OproError: the run failed or was refused; what is finished is kept.
     """
     assembly = assemble(config, place.launch)
+    take_part(assembly.llms, place.shared or Shared())
     folder = RunFolder(place.folder)
     with folder.locked():
         if assembly.settings.resume_mode == "replay":
             from opro.replay import replay  # late: few runs are replays
 
             return Outcome(value=replay(assembly, config, place), status=0)
-        _refuse_finished(folder, assembly)
+        _refuse_existing(folder, assembly)
+        done = _finished(folder, assembly)
+        if done is not None and place.shared is None:
+            raise ConfigError(
+                f"trainer.run_name={place.folder.name}: this run is finished ({done['steps']}"
+                " steps); give trainer.epochs more steps to go on, trainer.resume_mode=replay to"
+                " check it, or another name"
+            )
         with open_journal(assembly, config, place) as journal:
+            if done is not None and not folder.has(UNTRACKED):
+                return Outcome(value=done["value"], status=0, skipped=True)
             info = provenance.run_info(assembly, config, place, resumed=journal.resumed)
+            folder.write_json("run.json", provenance.record(config, place))
+            folder.write(UNTRACKED, "")
             return _search(assembly, journal, folder, info)
 
 
@@ -104,21 +134,20 @@ def write_reports(folder: RunFolder, summary: Summary, info: RunInfo) -> None:
     folder.write_json("result.json", result_of(summary, info))
 
 
-def _refuse_finished(folder: RunFolder, assembly: Assembly) -> None:
-    settings, name = assembly.settings, assembly.settings.run_name
-    if settings.resume_mode == "disable" and folder.has("journal.jsonl"):
+def _refuse_existing(folder: RunFolder, assembly: Assembly) -> None:
+    if assembly.settings.resume_mode == "disable" and folder.has("journal.jsonl"):
         raise ConfigError(
-            f"trainer.run_name={name}: exists, and trainer.resume_mode=disable; choose another name"
+            f"trainer.run_name={folder.path.name}: exists, and trainer.resume_mode=disable;"
+            " choose another name"
         )
+
+
+def _finished(folder: RunFolder, assembly: Assembly) -> dict[str, Any] | None:
+    """Return the result of a run whose steps are all done; None for others."""
     result = folder.read_json("result.json")
     if not isinstance(result, dict) or result.get("stop_reason") != "epochs":
-        return
-    if settings.epochs <= int(result.get("steps", 0)):
-        raise ConfigError(
-            f"trainer.run_name={name}: this run is finished ({result['steps']} steps); give"
-            " trainer.epochs more steps to go on, trainer.resume_mode=replay to check it,"
-            " or another name"
-        )
+        return None
+    return result if assembly.settings.epochs <= int(result.get("steps", 0)) else None
 
 
 def _search(assembly: Assembly, journal: Journal, folder: RunFolder, info: RunInfo) -> Outcome:
@@ -137,7 +166,7 @@ def _search(assembly: Assembly, journal: Journal, folder: RunFolder, info: RunIn
     )
     tracker.prepare()
     tracker.on_run_start(info)
-    progress.start(info, plan.calls)
+    progress.start(info, plan.calls, steps=assembly.settings.epochs)
     for notice in (*assembly.notices, plan.warning):
         if notice:
             progress.note(notice)
@@ -157,14 +186,17 @@ def _finish(parts: Parts, summary: Summary, info: RunInfo) -> Outcome:
     write_reports(parts.folder, summary, info)
     end = RunEnd(status="FINISHED", stop_reason=summary.stop_reason, summary=summary)
     parts.tracker.on_run_end(end)
-    failures = parts.tracker.close(FLUSH)
+    failures = _close_tracker(parts, FLUSH)
     parts.progress.stop()
     for line in summary_lines(summary, info, parts.tracker.where()):
         print(line)
     if summary.stop_reason.startswith("budget"):
         print(f"to go on with a larger budget: {info.tags['opro.command']}")
     if failures:
-        print(f"done, but not fully tracked: {failures} calls of the tracker failed")
+        print(
+            f"done, but not fully tracked: {failures} calls of the tracker failed; to send what"
+            f" is missing: python -m opro.sync {parts.assembly.settings.run_name}"
+        )
     return Outcome(value=value_of(summary), status=3 if failures else 0)
 
 
@@ -182,5 +214,13 @@ def _end_early(parts: Parts, error: BaseException) -> None:
         error=text,
     )
     parts.tracker.on_run_end(end)
-    parts.tracker.close(1.0 if killed else FLUSH)
+    _close_tracker(parts, 1.0 if killed else FLUSH)
     parts.progress.stop()
+
+
+def _close_tracker(parts: Parts, timeout: float) -> int:
+    """Wait for the tracker; return how many of its calls failed."""
+    failures = parts.tracker.close(timeout)
+    if not failures:
+        (parts.folder.path / UNTRACKED).unlink(missing_ok=True)
+    return failures

@@ -52,6 +52,10 @@ def make_plan(assembly: Assembly) -> Plan:
             purpose = f"winner and initial on {split}"
             rows.append(PlannedCalls(purpose=purpose, role="agent", count=count))
     tokens, usd = _estimate(assembly, rows)
+    runs = sum(row.count for row in rows if row.role == "agent")
+    if assembly.judge_llm is not None:
+        count = runs * assembly.judge.max_calls
+        rows.append(PlannedCalls(purpose="calls of the judge", role="judge", count=count))
     sizes = f"{len(dataset.train)} train, {len(dataset.val)} val, {len(dataset.test)} test"
     return Plan(
         title=f"{settings.epochs} steps on {dataset.name} ({sizes})",

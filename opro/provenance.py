@@ -7,11 +7,12 @@ import re
 import shlex
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opro import __version__
-from opro.assembly import Assembly
+from opro.assembly import Assembly, Scoring
 from opro.config import flatten
 from opro.errors import ConfigError
 from opro.records import RunInfo
@@ -30,40 +31,75 @@ def run_info(
     assembly: Assembly, config: Mapping[str, Any], place: Place, *, resumed: bool
 ) -> RunInfo:
     """Return what is known of a run before its first call."""
+    place = replace(place, command=place.command or _command(assembly, place))
+    initial = assembly.evolver.initial_instructions
+    return scoring_info(assembly, config, place, initial, resumed=resumed)
+
+
+def scoring_info(
+    scoring: Scoring,
+    config: Mapping[str, Any],
+    place: Place,
+    instructions: tuple[str, ...],
+    *,
+    resumed: bool,
+) -> RunInfo:
+    """Return what is known before the first call of whatever scores instructions."""
     params = flatten(masked({k: v for k, v in config.items() if k != "plan"}, place.secrets))
-    params["data.digest"] = assembly.dataset.digest
+    params["data.digest"] = scoring.dataset.digest
     params["opro.version"] = __version__
-    for role, llm in _models(assembly).items():
+    for role, llm in scoring.roles.items():
         params[f"{role}.model"] = masked(dict(llm.identity()), place.secrets).get("model")
     return RunInfo(
-        name=assembly.settings.run_name,
+        name=place.name or scoring.settings.run_name,
         folder=place.folder,
         params=params,
         tags={
-            "opro.command": _command(assembly, place),
+            "opro.command": place.command,
             "opro.overrides": " ".join(place.overrides),
             "opro.git_commit": _git_commit(),
             "opro.python": platform.python_version(),
             **place.tags,
         },
-        dataset=assembly.dataset,
-        initial_instructions=assembly.evolver.initial_instructions,
+        dataset=scoring.dataset,
+        initial_instructions=instructions,
         resumed=resumed,
     )
 
 
+def record(config: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    """Return what makes the run again from its folder alone, free of secrets (`opro.sync`)."""
+    return {
+        "config": masked(config, place.secrets),
+        "launch": str(place.launch),
+        "overrides": list(place.overrides),
+        "name": place.name,
+        "command": place.command,
+        "tags": dict(place.tags),
+    }
+
+
 def fingerprint(assembly: Assembly, config: Mapping[str, Any], place: Place) -> dict[str, Any]:
     """Return every setting that can change a score, flat; a resume must agree with all of them."""
-    parts: dict[str, Any] = {"template": config.get("template")}
-    for role in ("evolver", "agent", "judge"):
-        parts[role] = {k: v for k, v in config[role].items() if k not in ("llm", "_target_")}
-    parts["evolver"]["initial_instructions"] = list(assembly.evolver.initial_instructions)
-    parts["trainer"] = {"rescore": assembly.settings.rescore}
+    evolver = {k: v for k, v in config["evolver"].items() if k not in ("llm", "_target_")}
+    evolver["initial_instructions"] = list(assembly.evolver.initial_instructions)
+    trainer: dict[str, Any] = {"rescore": assembly.settings.rescore}
     if config["evolver"].get("params", {}).get("temperature_schedule", "constant") != "constant":
-        parts["trainer"]["epochs"] = assembly.settings.epochs  # the schedule's slope
-    for role, llm in _models(assembly).items():
+        trainer["epochs"] = assembly.settings.epochs  # the schedule's slope
+    own = flatten(masked({"evolver": evolver, "trainer": trainer}, place.secrets))
+    return {**own, **scoring_fingerprint(assembly, config, place)}
+
+
+def scoring_fingerprint(
+    scoring: Scoring, config: Mapping[str, Any], place: Place
+) -> dict[str, Any]:
+    """Return every setting that can change the score of a given instruction, flat."""
+    parts: dict[str, Any] = {"template": config.get("template")}
+    for role in ("agent", "judge"):
+        parts[role] = {k: v for k, v in config[role].items() if k not in ("llm", "_target_")}
+    for role, llm in scoring.roles.items():
         parts[f"{role}_llm"] = dict(llm.identity())
-    parts["data"] = {"name": assembly.dataset.name, "digest": assembly.dataset.digest}
+    parts["data"] = {"name": scoring.dataset.name, "digest": scoring.dataset.digest}
     return flatten(masked(parts, place.secrets))
 
 
@@ -92,15 +128,6 @@ def refuse_secrets(raw: Mapping[str, Any]) -> None:
                 f"{key}: a key in the configuration would be logged; keys come from the"
                 " environment only: use llm.api_key_env=NAME, or ${oc.env:NAME} as the value"
             )
-
-
-def _models(assembly: Assembly) -> dict[str, Any]:
-    found = {
-        "optimizer": assembly.optimizer,
-        "agent": assembly.agent_llm,
-        "judge": assembly.judge_llm,
-    }
-    return {role: llm for role, llm in found.items() if llm is not None}
 
 
 def _command(assembly: Assembly, place: Place) -> str:

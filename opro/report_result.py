@@ -43,11 +43,30 @@ def _result(summary: Summary) -> str:
             "nature, since the winner was picked by it."
         )
     result = _paired(test)
-    p_value = "" if result is None else f", p = {_p(result.p_value)}"
+    p_value = "" if result is None else f", p {_equals(_p(result.p_value))}"
     return (
         f"{text}; on {md.amount(test.winner.n, 'test task')} it is {md.score(test.winner.mean)} "
         f"against {md.score(test.initial.mean)}{p_value}."
     )
+
+
+def sure(summary: Summary) -> list[str]:
+    """Return one line of plain text for each measured split: score, initial score, difference."""
+    lines = []
+    for split in SPLITS:
+        _, tasks, initial, chosen, difference, _, p_value = _row(summary, split)
+        if chosen == "not measured":
+            lines.append(f"{split}: not measured")
+            continue
+        line = f"{split}: {chosen} on {tasks} tasks; initial {initial}"
+        if difference != "–":
+            line += f"; difference {difference}"
+        lines.append(line if p_value == "–" else f"{line}, p {_equals(p_value)}")
+    return lines
+
+
+def _equals(p_value: str) -> str:
+    return p_value if p_value.startswith("<") else f"= {p_value}"
 
 
 def against_initial(summary: Summary) -> str:

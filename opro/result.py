@@ -19,6 +19,7 @@ def result_of(summary: Summary, info: RunInfo) -> dict[str, Any]:
         "tags": dict(info.tags),
         "dataset": {"name": info.dataset.name, "digest": info.dataset.digest},
         "select": summary.select,
+        "value": value_of(summary),
         "initial": _scored(summary.initial),
         "winner": _scored(summary.winner),
         "finalists": [

@@ -172,14 +172,15 @@ class Rollouts:
         try:
             rollout = self.crew.agent.run(pair.instruction, pair.task, session)
             if rollout.kind is not Kind.ERROR:
-                verdict = self._judge(pair, rollout, at)
+                verdict = self._judge(pair, rollout, attempt)
         except CallFailed as error:
             rollout = Rollout(output="", kind=Kind.ERROR, reason=str(error))
         self.till.journal.put((*at, "run"), _to_entry(rollout, verdict, turns.last))
         return rollout, verdict
 
-    def _judge(self, pair: _Pair, rollout: Rollout, at: Position) -> Verdict:
-        ask = _Turns(self.crew.judge_calls, (*at, "judge"), pair.sample, attempt=1)
+    def _judge(self, pair: _Pair, rollout: Rollout, attempt: int) -> Verdict:
+        at = (*pair.at, attempt, "judge")
+        ask = _Turns(self.crew.judge_calls, at, pair.sample, attempt)
         try:
             verdict = self.crew.judge.rate(pair.task, rollout, ask)
         except OproError:

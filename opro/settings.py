@@ -12,15 +12,22 @@ from opro.types import Split
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainerSettings:
-    """What `conf/trainer/default.yaml` documents line by line."""
+class ScoringSettings:
+    """What `conf/trainer/evaluation.yaml` documents line by line."""
 
     run_name: Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[\w.,=+@-]+$")]
-    epochs: Annotated[int, Field(ge=0)] = 4
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
+    budget: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainerSettings(ScoringSettings):
+    """What `conf/trainer/default.yaml` documents line by line."""
+
+    epochs: Annotated[int, Field(ge=0)] = 4
     rescore: bool = True
     compare: list[Split] = field(default_factory=list)
-    budget: Limits = field(default_factory=Limits)
     resume_mode: Literal["auto", "disable", "replay"] = "auto"
     max_failed_steps: Annotated[int, Field(ge=1)] = 3
+    stop_sweep_on_failure: bool = False
     stop_at_score: Annotated[float, Field(gt=0, le=1)] | None = None

@@ -177,7 +177,7 @@ def _z(level: float) -> float:
 
 
 def _t_half_width(values: Sequence[float], level: float) -> float:
-    from scipy import stats  # type: ignore[import-untyped]
+    from scipy import stats
 
     quantile = float(stats.t.ppf((1 + level) / 2, len(values) - 1))
     return quantile * stdev(values) / math.sqrt(len(values))

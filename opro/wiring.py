@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from opro.assembly import Assembly
+from opro.assembly import Assembly, Scoring
 from opro.budget import Budget
 from opro.calls import Calls, Gate, Till
 from opro.context import StepContext
@@ -17,48 +18,67 @@ from opro.rollouts import Crew, Rollouts
 from opro.stop import Stop
 
 
+class Doors:
+    """The ways to an assembly's models and to scoring; nothing is sent or started yet.
+
+    Args:
+        scoring: the parts.
+        journal: of the run.
+        on_answer: called with the role after each answer.
+    """
+
+    def __init__(
+        self, scoring: Scoring, journal: Journal, on_answer: Callable[[str], None]
+    ) -> None:
+        self.meter = Meter(on_answer=on_answer)
+        self.stop = Stop()
+        self.pool = Pool(scoring.settings.concurrency)
+        self._till = Till(
+            journal=journal,
+            budget=Budget(scoring.settings.budget),
+            meter=self.meter,
+            stop=self.stop,
+        )
+        self._gates = {id(llm): Gate(llm) for llm in scoring.llms}
+        crew = Crew(
+            agent=scoring.agent,
+            judge=scoring.judge,
+            agent_calls=self.calls(scoring.agent_llm, "agent"),
+            judge_calls=self.calls(scoring.judge_llm, "judge"),
+            run_name=scoring.settings.run_name,
+        )
+        self.rollouts = Rollouts(crew, self.pool, self._till)
+
+    def calls(self, llm: LLM | None, role: str) -> Calls | None:
+        """Return the door to one of the assembly's models in a role; None for no model."""
+        return None if llm is None else Calls(self._gates[id(llm)], role, self._till)
+
+    def close(self) -> None:
+        """End the models that were started."""
+        for gate in self._gates.values():
+            gate.close()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wires:
-    """The connected parts of one run.
-
-    Attributes:
-        gates: one per distinct model; closed at the end.
-    """
+    """The connected parts of one run."""
 
     context: StepContext
     meter: Meter
     stop: Stop
-    gates: list[Gate] = field(default_factory=list)
+    doors: Doors
 
     def close(self) -> None:
         """End the models that were started."""
-        for gate in self.gates:
-            gate.close()
+        self.doors.close()
 
 
 def connect(assembly: Assembly, journal: Journal, progress: Progress) -> Wires:
     """Return the parts of one run, connected; nothing is sent or started yet."""
-    meter = Meter(on_answer=progress.call_done)
-    stop = Stop()
-    till = Till(journal=journal, budget=Budget(assembly.settings.budget), meter=meter, stop=stop)
-    gates = {id(llm): Gate(llm) for llm in assembly.llms}
-
-    def calls(llm: LLM | None, role: str) -> Calls | None:
-        return None if llm is None else Calls(gates[id(llm)], role, till)
-
-    pool = Pool(assembly.settings.concurrency)
-    crew = Crew(
-        agent=assembly.agent,
-        judge=assembly.judge,
-        agent_calls=calls(assembly.agent_llm, "agent"),
-        judge_calls=calls(assembly.judge_llm, "judge"),
-        run_name=assembly.settings.run_name,
-    )
+    doors = Doors(assembly, journal, progress.call_done)
+    optimizer = doors.calls(assembly.optimizer, "optimizer")
+    assert optimizer is not None  # an assembly has one
     context = StepContext(
-        assembly.dataset,
-        Rollouts(crew, pool, till),
-        Calls(gates[id(assembly.optimizer)], "optimizer", till),
-        pool,
-        assembly.settings.epochs,
+        assembly.dataset, doors.rollouts, optimizer, doors.pool, assembly.settings.epochs
     )
-    return Wires(context=context, meter=meter, stop=stop, gates=list(gates.values()))
+    return Wires(context=context, meter=doors.meter, stop=doors.stop, doors=doors)

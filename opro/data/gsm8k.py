@@ -22,6 +22,7 @@ WANTED = (
     "train.jsonl and test.jsonl (grade_school_math/data of openai/grade-school-math)"
 )
 _SPLITS: tuple[Split, ...] = ("train", "test")
+_PUBLISHED: dict[Split, int] = {"train": 7473, "test": 1319}
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -40,6 +41,15 @@ class Gsm8k(Loader):
             pairs = _tsv(path) if path.suffix == ".tsv" else _jsonl(path)
             rows += [_row(path, split, i, *pair) for i, pair in enumerate(pairs)]
         return Source(name="gsm8k", source=str(base), rows=rows)
+
+    def published(self) -> Source:
+        """See Loader; the invented questions have the mean length of the true ones."""
+        rows = [
+            _row(Path("published"), split, index, 0, f"{index:235}", "0")
+            for split, size in _PUBLISHED.items()
+            for index in range(size)
+        ]
+        return Source(name="gsm8k", source="the published sizes", rows=rows)
 
 
 def _tsv(path: Path) -> Iterator[tuple[int, str, str]]:

@@ -46,6 +46,18 @@ class Loader(Data):
         found = self.read()
         if not found.rows:
             raise ConfigError(f"data.path={found.source}: 0 rows")
+        return self._divided(found)
+
+    def outline(self) -> Dataset | None:
+        """Divide as many invented rows as the published files have; see Data."""
+        found = None if getattr(self, "path", None) is not None else self.published()
+        return None if found is None else self._divided(found)
+
+    def published(self) -> Source | None:
+        """Return rows of invented content, as many as the published files have; None: unknown."""
+        return None
+
+    def _divided(self, found: Source) -> Dataset:
         plan = Plan(train=self.train, val=self.val, test=self.test, draw=self.draw, seed=self.seed)
         splits = divide(found.rows, plan)
         return Dataset(

@@ -18,22 +18,17 @@ distinct answers of all tasks, case ignored.
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from opro.errors import ConfigError, nearest
 from opro.judges.base import Ask, Judge
-from opro.judges.cues import GAP, ahead, behind, last
+from opro.judges.label_reader import Several, reader
 from opro.judges.targets import required
-from opro.judges.words import any_of, fold
+from opro.judges.words import fold
 from opro.types import Rollout, Task, Verdict
-
-Several = Literal["first", "last", "none"]
 
 MAX_LABELS = 50
 """More distinct answers than this are no label set."""
@@ -84,7 +79,7 @@ class Label(Judge):
     def judge(self, task: Task, rollout: Rollout, ask: Ask | None) -> Verdict:
         """Read the one label of the output."""
         labels = self._of(task)
-        found = _reader(labels, self._cues).read(rollout.output, self._several) if labels else None
+        found = reader(labels, self._cues).read(rollout.output, self._several) if labels else None
         right = found is not None and fold(found) == fold(self.expected(task))
         return self.verdict(task, found, float(right))
 
@@ -102,41 +97,3 @@ def _distinct(labels: list[str]) -> tuple[str, ...]:
         if not label.strip() or other is not label:
             raise ConfigError(f"judge.labels: {label!r} is blank or given twice (case ignored)")
     return tuple(labels)
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """The compiled patterns of one set of labels."""
-
-    cued: tuple[re.Pattern[str], ...]
-    plain: re.Pattern[str]
-    names: dict[str, str]
-
-    def read(self, text: str, several: Several) -> str | None:
-        cued = last(self.cued, text)
-        name = cued and self._name(cued)
-        if name:
-            return name
-        places: dict[str, int] = {}
-        for match in self.plain.finditer(text):
-            name = self._name(match)
-            if name and (several == "last" or name not in places):
-                places[name] = match.start()
-        if len(places) <= 1 or several == "none":
-            return next(iter(places)) if len(places) == 1 else None
-        pick = max if several == "last" else min
-        return pick(places, key=lambda name: places[name])
-
-    def _name(self, match: re.Match[str]) -> str | None:
-        # None for the rare letter that `re` takes for another and casefold doesn't (dotted I).
-        return self.names.get(fold(match["label"]))
-
-
-@functools.lru_cache(maxsize=64)
-def _reader(labels: tuple[str, ...], cues: tuple[str, ...]) -> _Reader:
-    label = rf"(?P<label>(?i:{any_of(labels)}))"
-    return _Reader(
-        cued=(re.compile(behind(cues) + GAP + label), re.compile(label + ahead(cues))),
-        plain=re.compile(rf"(?<!not\s)(?<!Not\s)(?<!NOT\s)(?<!n't\s)(?<!n’t\s){label}"),
-        names={fold(name): name for name in labels},
-    )

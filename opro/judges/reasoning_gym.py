@@ -37,7 +37,7 @@ class ReasoningGym(Judge):
         self._tag = answer_tag
 
     def check(self, task: Task) -> None:
-        """Raise ConfigError without package, data set or entry, or when the scorer can't read it."""
+        """Raise ConfigError without package, data set or entry, or for an unreadable entry."""
         for key in ("dataset", "entry"):
             if key not in task.extra:
                 raise ConfigError(

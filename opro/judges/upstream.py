@@ -29,7 +29,7 @@ class Upstream(Judge):
 
     def judge(self, task: Task, rollout: Rollout, ask: Ask | None) -> Verdict:
         """Normalise the output and compare."""
-        found = self._read(rollout.output)
+        found = self._read(rollout.output, self._form_of(task))
         if not found:
             return self.verdict(task, None, 0.0)
         return self.verdict(task, found, float(self._matches(task, found)))
@@ -38,9 +38,13 @@ class Upstream(Judge):
     def _matches(self, task: Task, found: str) -> bool:
         """Return whether the normal form `found` is right."""
 
-    def _read(self, reply: str) -> str:
+    def _form_of(self, task: Task) -> Form:
+        """Return what a reply to `task` is read as."""
+        return self._form
+
+    def _read(self, reply: str, form: Form) -> str:
         boxed = _in_box(reply) if self._boxed else None
-        text = normalise(reply, self._form) if boxed is None else boxed
+        text = normalise(reply, form) if boxed is None else boxed
         # What the authors cut from every parsed answer.
         return text.strip(":").strip().partition("\n")[0].partition("Q:")[0]
 

@@ -1,7 +1,6 @@
 """Judge `upstream_choice`: the authors' rule for MMLU, AQuA and BBH's multiple-choice tasks.
 
-The choices are read from the task's text, `(A) … (B) …`, as the authors read them from their
-prompt; where the text names none, from `task.extra["choices"]`. A task without choices is compared
+Where the choices come from, `opro.judges.upstream_match` says. A task without any is compared
 as text, as the authors do with BBH's `dyck_languages` and `word_sorting`. As with them, a
 multiple-choice answer that is no letter (three rows of BBH) is never right.
 
@@ -13,11 +12,9 @@ from __future__ import annotations
 
 from opro.errors import ConfigError
 from opro.judges.upstream import Upstream
-from opro.judges.upstream_match import Choices, matches
+from opro.judges.upstream_match import LETTERS, choices_of, matches
 from opro.judges.upstream_text import Form
 from opro.types import Task
-
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class UpstreamChoice(Upstream):
@@ -29,23 +26,13 @@ class UpstreamChoice(Upstream):
     def check(self, task: Task) -> None:
         """Raise ConfigError for a missing answer, or a letter beyond the choices."""
         super().check(task)
-        choices = _choices(task)
+        choices = choices_of(task)
         answer = self.expected(task)
         letter = answer.strip("()").upper()
-        if choices and len(letter) == 1 and letter not in _LETTERS[: choices.count]:
+        if choices and len(letter) == 1 and letter not in LETTERS[: choices.count]:
             raise ConfigError(
                 f"task {task.id!r}: answer={answer!r} is none of its {choices.count} choices"
             )
 
     def _matches(self, task: Task, found: str) -> bool:
-        return matches(self.expected(task), found, choices=_choices(task), included=True)
-
-
-def _choices(task: Task) -> Choices | None:
-    text = task.text()
-    given = task.extra.get("choices") or ()
-    if "(A)" not in text:
-        text += "".join(
-            f"\n({letter}) {choice}" for letter, choice in zip(_LETTERS, given, strict=False)
-        )
-    return Choices.of(text) if "(A)" in text else None
+        return matches(self.expected(task), found, choices=choices_of(task), included=True)

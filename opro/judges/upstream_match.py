@@ -15,7 +15,9 @@ import string
 from dataclasses import dataclass
 
 from opro.judges.upstream_text import BOOLEANS, unpunctuated
+from opro.types import Task
 
+LETTERS = string.ascii_uppercase
 _LETTERS = string.ascii_lowercase
 _SPLIT = re.compile(r"\([A-Z]\)|A:")
 
@@ -40,6 +42,21 @@ class Choices:
         """Return whether the answer is a letter with a text here."""
         letter = _unbracketed(answer.lower())
         return letter in set(_LETTERS) and _LETTERS.index(letter) < len(self.texts)
+
+
+def choices_of(task: Task) -> Choices | None:
+    """Return a task's choices, or None when it has none.
+
+    They are read from the task's text, `(A) … (B) …`, as the authors read them from their prompt;
+    where the text names none, they are `task.extra["choices"]`.
+    """
+    text = task.text()
+    given = task.extra.get("choices") or ()
+    if "(A)" not in text:
+        text += "".join(
+            f"\n({letter}) {choice}" for letter, choice in zip(LETTERS, given, strict=False)
+        )
+    return Choices.of(text) if "(A)" in text else None
 
 
 def matches(answer: str, reply: str, *, choices: Choices | None, included: bool) -> bool:

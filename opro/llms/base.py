@@ -32,6 +32,17 @@ class LLM(ABC):
         """Start what must run beside us (a local server). Called once before the first `send`."""
         return
 
+    def share(self) -> str | None:
+        """Start what several processes can use and return its address; None: nothing to share.
+
+        Called instead of `start`, by the parent of a sweep, which closes it after the last job.
+        """
+        return None
+
+    def join(self, address: str) -> None:
+        """Use what another process shares; called before `start`."""
+        return
+
     def close(self) -> None:
         """End what `start` started and drop connections; `send` in other threads fails soon."""
         return

@@ -15,7 +15,10 @@ from opro.llms.replies import read_reply
 from opro.llms.route import find_route
 from opro.llms.statuses import error_of, explain, kind_of, retry_after
 from opro.llms.wire import Answer, Wire
-from opro.types import Completion, Request
+from opro.types import Completion, Request, Usage
+
+AGAIN = 1_000_003
+"""Added to the seed of a request that is made once more, which should not fare alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +96,7 @@ class ChatClient:
         if request.max_tokens is not None:
             body[form.cap] = request.max_tokens
         if self._settings.seed is not None:
-            body["seed"] = self._settings.seed + request.sample
+            body["seed"] = self._settings.seed + request.sample + AGAIN * request.again
         body.update(self._settings.extra_body)
         return body
 
@@ -104,7 +107,11 @@ class ChatClient:
         if kind == "bad_request" and error.get("code") == "content_filter":
             why = excerpt(str(error.get("message", "")), self._settings.secrets)
             return Completion(
-                text="", finish_reason="content_filter", refusal=why, seconds=answer.seconds
+                text="",
+                finish_reason="content_filter",
+                refusal=why,
+                usage=Usage(calls=1),
+                seconds=answer.seconds,
             )
         if kind == "bad_request" and self._dialect.learn(form, error):
             kind = "unsupported_parameter"

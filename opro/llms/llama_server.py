@@ -8,6 +8,7 @@ probability, so an answer may differ from the one that a single slot gives; `slo
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import threading
@@ -98,12 +99,24 @@ class LlamaServerLLM(LLM):
             if self._client is None:
                 self._client = ChatClient(self._settings(self.base_url or self._serve()))
 
+    def share(self) -> str | None:
+        """Start the server for the jobs of a sweep and return its address."""
+        if self.base_url is not None:
+            return None  # runs already, and each job knows where
+        with self._lock:
+            return self._serve()
+
+    def join(self, address: str) -> None:
+        """Use the server at `address` instead of starting one."""
+        self.base_url = address
+
     def close(self) -> None:
         """Drop the connections and end our own server."""
         with self._lock:
             if self._client is not None:
                 self._client.close()
             self._server = None
+        atexit.unregister(self.close)
 
     def send(self, request: Request) -> Completion:
         """Send one request once and return the answer."""
@@ -157,6 +170,8 @@ class LlamaServerLLM(LLM):
             self._server = library.Server(params)
         except Exception as error:
             raise ConfigError(f"llama.cpp can't load {str(path)!r}: {error}") from None
+        # Its threads must have ended before the interpreter takes itself apart.
+        atexit.register(self.close)
         return f"{self._server.listening_address}/v1"
 
 

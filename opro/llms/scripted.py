@@ -112,7 +112,7 @@ class ScriptedLLM(LLM):
         for index, rule in enumerate(self._rules):
             if rule.matches(text) and self._has_times_left(index, rule, request):
                 return self._answer(index, rule, request)
-        raise RunError(f"llm=scripted: no rule matches the prompt that begins {excerpt(text)!r}")
+        raise RunError(f"llm=scripted: no rule matches the prompt that begins '{excerpt(text)}'")
 
     def identity(self) -> Mapping[str, Any]:
         """Return the model's name and the rules' sha256."""
@@ -157,16 +157,18 @@ def _reply(index: int, rule: ScriptRule, request: Request) -> str:
 def _read(path: Path) -> list[ScriptRule]:
     """Read the rules of a file. Raises ConfigError naming file, place and cause."""
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        # YAML would take JSON's escapes apart, e.g. an emoji's.
+        found = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
         return pydantic.TypeAdapter(list[ScriptRule]).validate_json(json.dumps(found), strict=True)
-    except (OSError, UnicodeDecodeError, TypeError) as error:
-        raise ConfigError(f"llm.path {str(path)!r} can't be read: {error}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"llm.path {str(path)!r}: {' '.join(str(error).split())}") from None
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise ConfigError(f"llm.path {str(path)!r}: {where}: {first['msg']}") from None
+    except (OSError, ValueError, TypeError) as error:
+        raise ConfigError(f"llm.path {str(path)!r} can't be read: {error}") from None
 
 
 def _check(rule: ScriptRule, where: str) -> None:

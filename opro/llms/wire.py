@@ -71,6 +71,8 @@ class Wire:
         self._busy[sock] = deadline
         whole = False
         try:
+            if self._closed.is_set():  # since `_take`, so `close` has not seen this one
+                _cut(sock)
             sock.settimeout(max(deadline - time.monotonic(), 0.001))
             connection.request("POST", self._route.target, body, self._headers)
             response = connection.getresponse()

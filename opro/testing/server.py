@@ -3,8 +3,8 @@
 It answers `POST …/chat/completions` by rules and faults (see `behaviour`) after a latency, and
 tells what it saw: `GET /stats`, `GET /log`. `POST /control` changes it while it runs, with any of
 `latency` (seconds), `slots` (served at once; more wait), `over_slots` (`queue`, or `429` for what
-is more), `rules`, `faults`, `reset` (true: counts from 0) and `refuse` (seconds without a
-listening socket).
+is more), `rules`, `faults`, `reset` (true: counts from 0), `log` (how many requests it keeps) and
+`refuse` (seconds without a listening socket).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _DRIP_SECONDS = 0.05
 class Server:
     """The state that all connections share; lives in one event loop."""
 
-    def __init__(self, log_size: int = 100_000) -> None:
+    def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.behaviour = Behaviour()
-        self.stats = Stats(log_size)
+        self.stats = Stats()
         self.latency = 0.0
         self.slots: int | None = None
         self.over_slots = "queue"
@@ -66,6 +66,8 @@ class Server:
         if settings.pop("reset", False):
             self.stats.reset()
             self.behaviour.reset()
+        if "log" in settings:
+            self.stats.keep(settings.pop("log"))
         if "rules" in settings:
             self.behaviour.rules = [ReplyRule(**rule) for rule in settings.pop("rules")]
         if "faults" in settings:

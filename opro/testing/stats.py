@@ -22,8 +22,8 @@ class Entry:
 class Stats:
     """Counts of chat requests. `now` is always seconds of one monotonic clock."""
 
-    def __init__(self, log_size: int) -> None:
-        self.log: deque[Entry] = deque(maxlen=log_size)
+    def __init__(self) -> None:
+        self.log: deque[Entry] = deque(maxlen=100_000)
         self.connections = 0
         self.current = 0
         self.reset()
@@ -40,6 +40,10 @@ class Stats:
         self._area = 0.0
         self._changed = 0.0
         self.log.clear()
+
+    def keep(self, entries: int) -> None:
+        """Keep only the last so many requests in the log."""
+        self.log = deque(self.log, maxlen=entries)
 
     def begin(self, now: float, head: bytes, body: bytes) -> Entry:
         """Count a request that has arrived."""

@@ -40,8 +40,7 @@ class BackgroundTracker(Tracker):
         self._wake = threading.Condition()
         self._closing = self._busy = False
         self._failed = 0
-        self._thread = threading.Thread(target=self._work, name="tracker", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
     def prepare(self) -> None:
         """Queue the tracker's `prepare`."""
@@ -79,7 +78,8 @@ class BackgroundTracker(Tracker):
         with self._wake:
             self._closing = True
             self._wake.notify_all()
-        self._thread.join(max(0.0, end - time.monotonic()))
+        if self._thread is not None:
+            self._thread.join(max(0.0, end - time.monotonic()))
         with self._wake:
             left = len(self._waiting) + self._busy
             self._waiting.clear()
@@ -92,6 +92,9 @@ class BackgroundTracker(Tracker):
         with self._wake:
             self._waiting.append((name, call))
             self._wake.notify_all()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="tracker", daemon=True)
+                self._thread.start()
 
     def _work(self) -> None:
         while True:

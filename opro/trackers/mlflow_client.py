@@ -6,15 +6,16 @@ variables play no part.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opro.errors import ConfigError
+from opro.errors import ConfigError, RunError
 from opro.trackers import mlflow_quiet, names
 from opro.trackers.points import Point
 from opro.trackers.store import Store
@@ -54,7 +55,7 @@ class Client:
         if self._mlflow is not None:
             return
         mlflow_quiet.before_import()
-        with self._store.lock():
+        with self._store.lock(), self._redacted():
             from mlflow import MlflowClient
 
             mlflow_quiet.after_import()
@@ -83,7 +84,19 @@ class Client:
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Call a method of MLflow's client; again while another process holds the database."""
         self.open()
-        return _patiently(lambda: getattr(self._mlflow, method)(*args, **kwargs))
+        with self._redacted():
+            return _patiently(lambda: getattr(self._mlflow, method)(*args, **kwargs))
+
+    @contextlib.contextmanager
+    def _redacted(self) -> Iterator[None]:
+        """Keep the URI's password out of what is raised: MLflow puts it into its messages."""
+        try:
+            yield
+        except Exception as error:
+            text = self._store.redact(str(error))
+            if text == str(error):
+                raise
+            raise RunError(text) from None
 
     # -- runs -----------------------------------------------------------------------------
 

@@ -38,9 +38,8 @@ def before_import() -> None:
     for name, value in PATIENCE.items():
         os.environ.setdefault(name, value)
     for name in IGNORED:
-        if os.environ.get(name):
+        if os.environ.pop(name, None):  # else parts of mlflow's client would still follow it
             log.warning("%s is set but not used: the tracker.* settings alone decide", name)
-    os.environ.pop("MLFLOW_ACTIVE_MODEL_ID", None)  # every metric would be tied to that model
 
 
 def after_import() -> None:

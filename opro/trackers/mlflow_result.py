@@ -12,7 +12,10 @@ from opro.trackers import names, tables
 from opro.trackers.mlflow_client import Client
 from opro.trackers.points import result_points
 
-FILES = ("report.md", "curve.png", "ADAPTER.md", "config.yaml", "journal.jsonl")
+FILES = (
+    "report.md", "curve.png", "ADAPTER.md", "result.json", "config.json", "config.yaml",
+    "journal.jsonl",
+)  # fmt: skip
 """Taken from the run's folder, where they are there; and `state/`."""
 
 ERROR = "opro.error"
@@ -21,14 +24,12 @@ PROMPT = "opro.prompt"
 
 def result_parts(
     client: Client, run_id: str, info: RunInfo, end: RunEnd
-) -> list[Callable[[], None]]:
+) -> list[Callable[[], object]]:
     """Return the calls that log a run's end, none of which needs another to succeed."""
-    parts = [
-        partial(_log_files, client, run_id, info.folder),
-        partial(_log_ending, client, run_id, end),
-    ]
+    parts = [partial(_log_ending, client, run_id, end)]
     if end.summary is not None:
-        parts.insert(0, partial(_log_result, client, run_id, end.summary))
+        parts.append(partial(_log_result, client, run_id, end.summary))
+    parts.append(partial(_log_files, client, run_id, info.folder))
     return list(parts)
 
 
@@ -65,7 +66,10 @@ def register_winner(client: Client, run_id: str, info: RunInfo, summary: Summary
     name = names.prompt_name(info.dataset.name)
     scores = {p.name: f"{p.value:.4f}" for p in result_points(summary) if "score" in p.name}
     message = f"run {info.name}: " + ", ".join(f"{k} {v}" for k, v in scores.items())
-    version = client.register(run_id, name, winner.instruction, names.clip(message, 900))
+    text = names.clean(winner.instruction)
+    if text != winner.instruction:
+        message += "; NUL and lone surrogates are written as escapes"
+    version = client.register(run_id, name, text, names.clip(message, 900))
     about = {"run_id": run_id, "md5": winner.md5, "sweep": tags.get("opro.sweep", "")}
     for key, value in {**about, **scores}.items():
         if value:

@@ -199,14 +199,16 @@ class MLflowTracker(Tracker):
     def on_run_end(self, end: RunEnd) -> None:
         """Log the result and close the run, also when a part of that fails."""
         info, note = self._begin()
+        close = partial(self._client.call, "set_terminated", note.run_id, end.status)
         parts = result_parts(self._client, note.run_id, info, end)
         if end.summary is not None:
-            parts.insert(0, partial(self._catch_up, note.run_id, end.summary))
+            parts.insert(1, partial(self._catch_up, note.run_id, end.summary))
             if self._register and end.status == "FINISHED":
                 winner = partial(register_winner, self._client, note.run_id, info, end.summary)
                 parts.append(winner)
+        # After a signal there may be a second left, so then the status goes first.
+        parts = [*parts, close] if end.status == "FINISHED" else [close, *parts]
         errors = _each(parts)
-        self._client.call("set_terminated", note.run_id, end.status)
         if errors:
             raise errors[0]
 
@@ -219,7 +221,7 @@ class MLflowTracker(Tracker):
         self._client.log_table(run_id, tables.INSTRUCTIONS, self._table.text())
 
 
-def _each(parts: Iterable[Callable[[], None]]) -> list[Exception]:
+def _each(parts: Iterable[Callable[[], object]]) -> list[Exception]:
     """Call all, also after a failure, and return what was raised."""
     errors = []
     for part in parts:

@@ -34,6 +34,14 @@ class Store:
     shown: str
     launch_folder: Path
 
+    def redact(self, text: str) -> str:
+        """Return a message of MLflow's without the user, password and options of the URI."""
+        parts = urlsplit(self.uri)
+        hidden = [parts.netloc.rpartition("@")[0], parts.query if self.file is None else ""]
+        for secret in filter(None, hidden):
+            text = text.replace(secret, "***")
+        return text
+
     def command(self) -> str:
         """Return what shows this store in a browser: a shell command, or the server's address."""
         if urlsplit(self.uri).scheme in ("http", "https"):
@@ -124,5 +132,7 @@ def _redacted(uri: str) -> str:
     """Return `uri` without the user, password and options that it may hold."""
     parts = urlsplit(uri)
     guarded, _, host = parts.netloc.rpartition("@")
+    if not guarded and not parts.query:
+        return uri
     netloc = f"***@{host}" if guarded else host
     return urlunsplit(parts._replace(netloc=netloc, query="***" if parts.query else ""))

@@ -20,7 +20,16 @@ _INSTRUCTION_COLUMNS = (
     "rank", "instruction", "score", "step", "reply", "status", "reason", "right", "wrong", "other",
     "failed", "md5",
 )  # fmt: skip
-_SCORE_COLUMNS = ("instruction on task", "score", "kind", "answer", "split", "task", "instruction", "step")
+_SCORE_COLUMNS = (
+    "instruction on task",
+    "score",
+    "kind",
+    "answer",
+    "split",
+    "task",
+    "instruction",
+    "step",
+)
 # The UI compares runs by the first column, which is why it is unique in both tables, and shows
 # the second one first.
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-
 from opro.llms import weights
 from opro.llms.openai_chat import OpenAILLM
 from opro.testing.handle import Loopback, in_thread

@@ -149,6 +149,7 @@ def test_llm_content_filter_is_an_answer(kind: str, server: Loopback, make: Make
     server.control(faults=[{"kind": kind}])
     found = make().send(ask())
     assert (found.text, found.finish_reason) == ("", "content_filter")
+    assert found.usage.calls == 1
 
 
 def test_llm_empty_and_cut_text_are_answers(server: Loopback, make: Make) -> None:

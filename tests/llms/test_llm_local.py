@@ -32,8 +32,7 @@ def model(real_weights: Path) -> Iterator[LlamaServerLLM]:
 
 def questions(number: int) -> list[Request]:
     return [
-        ask(f"What is {n} + {n}? One short line.", temperature=0.0, max_tokens=8)
-        for n in range(number)
+        ask(f"Tell me about the number {n}.", temperature=0.0, max_tokens=8) for n in range(number)
     ]
 
 

@@ -50,6 +50,8 @@ def test_llm_sends_all_that_is_asked(
         "deep": {"a": [1]},
     }
     assert '"temperature": 0.0' in sent["body"]
+    llm.send(Request(messages=messages, sample=3, again=1))
+    assert server.log()[1]["json"]["seed"] not in range(100)
     assert sent["authorized"] and sent["headers"]["x-team"] == "team-1"
 
 

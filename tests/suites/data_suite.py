@@ -23,13 +23,21 @@ SPLIT_KEYS = ("step_size", "seed", "train", "val", "test")
 
 def from_yaml(path: Path, /, **settings: object) -> Data:
     """Build the data set of one YAML file, checked as a run's configuration is."""
-    node = OmegaConf.to_container(OmegaConf.load(path))
+    node = _node(path)
     return build({**node, **settings}, "data")
+
+
+def _node(path: Path) -> dict:
+    """Return a file's own settings; the seed is the run's, the judge another group's."""
+    whole = OmegaConf.create({"seed": 0, "data": OmegaConf.load(path)})
+    node = OmegaConf.to_container(whole.data, resolve=True)
+    node.pop("defaults", None)
+    return node
 
 
 def check_yaml(path: Path) -> None:
     """Hold that the file shows every setting, the shared ones too, each with a comment."""
-    node = OmegaConf.to_container(OmegaConf.load(path))
+    node = _node(path)
     keys = [key for key in node if key != "_target_"]
     arguments = inspect.signature(type(from_yaml(path))).parameters
     assert set(keys) == set(arguments)

@@ -1,7 +1,7 @@
 """What every judge must do; one function for one promise, each given a sample of the judge.
 
-A judge that takes no settings and rates answers as plain text, numbers or letters needs nothing here:
-a sample that fits is found by itself. Others get an entry in `SAMPLES`.
+A judge that needs no settings and rates answers as plain text, numbers or letters needs nothing
+here: a sample that fits is found by itself. Others get an entry in `SAMPLES`.
 """
 
 from __future__ import annotations
@@ -90,6 +90,7 @@ SAMPLES = {
     "label": GENERIC[2],
     "upstream_bool": _plain("True", "False"),
     "upstream_choice": GENERIC[1],
+    "upstream_bbh": _plain("5", "7", task="object_counting"),
     "python": replace(GENERIC[0], settings={"function": "tests.suites.judge_suite:equal"}),
     "llm": replace(GENERIC[0], ask=grade),
     "environment": Sample(
@@ -137,7 +138,7 @@ def check_yaml(path: Path, judge: Judge) -> None:
 
 
 def check_right_and_wrong(judge: Judge, sample: Sample) -> None:
-    """Hold that a right answer scores 1 and a wrong one 0 with feedback that names the right one."""
+    """Hold that a right answer scores 1, a wrong one 0 with feedback that names the right one."""
     right = judge.rate(sample.task, sample.right, sample.ask)
     assert (right.score, right.kind) == (1.0, Kind.RIGHT)
     assert right.answer
@@ -160,7 +161,7 @@ def check_blank(judge: Judge, sample: Sample) -> None:
 
 
 def check_ends(judge: Judge, sample: Sample) -> None:
-    """Hold that an agent's own end keeps its kind and reason, and that a cut answer still counts."""
+    """Hold that an agent's own end keeps kind and reason, and that a cut answer still counts."""
     for kind in (Kind.REFUSAL, Kind.NO_RESPONSE, Kind.LIMIT):
         ended = Rollout(output=sample.right.output, kind=kind, reason="because it so happened")
         verdict = judge.rate(sample.task, ended, sample.ask)

@@ -24,7 +24,14 @@ from opro.types import Completion, Message, Request
 
 Make = Callable[..., LLM]
 KEY = "sk-suite-0123456789abcdef"
-FREE = {"timeout": 77.0, "retries": 9, "max_in_flight": 3, "cache": False, "max_retry_after": 7.0}
+FREE = {
+    "timeout": 77.0,
+    "retries": 9,
+    "max_in_flight": 3,
+    "cache": False,
+    "max_retry_after": 7.0,
+    "price": {"prompt": 3.0},
+}
 """Settings that change no answer, so they must leave the identity alone."""
 
 

@@ -1,0 +1,150 @@
+"""A sweep from one job's side: its log, its note for the parent, its ear for a stop."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TextIO
+
+from opro.errors import Interrupted, OproError
+from opro.job import Outcome
+from opro.sweep_file import JobNote, SweepFile, ask_to_stop, save_job, stop_reason
+from opro.trackers import process
+
+LOG = "job.log"
+LOOK_SECONDS = 0.2
+LAST_SECONDS = 6.0
+"""After the parent's death, how long a job gets to end before its process does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobPlace:
+    """Where a job of a sweep is.
+
+    Attributes:
+        here: it runs in the parent's process.
+    """
+
+    sweep: SweepFile
+    sweep_folder: Path
+    folder: Path
+    overrides: tuple[str, ...]
+    here: bool
+
+
+def run_job(work: Callable[[], Outcome], place: JobPlace) -> float | None:
+    """Do one job's work; whatever becomes of it, the other jobs go on.
+
+    Returns:
+        The sweeper's number; None for a job that failed, was killed or wasn't started.
+
+    Raises:
+        SystemExit: a signal, in the parent's process: there the whole sweep ends.
+    """
+    if stop_reason(place.sweep_folder) is not None:
+        return None
+    note = JobNote(
+        name=place.folder.name,
+        overrides=place.overrides,
+        status="running",
+        owner=process.tags(),
+    )
+    save_job(place.folder, note)
+    with _listening(place), _logged(place):
+        note = _ended(work, note)
+        save_job(place.folder, note)
+    if note.status == "killed" and place.here:
+        ask_to_stop(place.sweep_folder, "signal")
+        raise SystemExit(128 + int(getattr(signal, note.error, signal.SIGTERM)))
+    if note.status == "failed" and place.sweep.stop_on_failure:
+        ask_to_stop(place.sweep_folder, "failure")
+    return note.value
+
+
+def _ended(work: Callable[[], Outcome], note: JobNote) -> JobNote:
+    try:
+        outcome = work()
+    except (Interrupted, KeyboardInterrupt) as error:
+        return replace(note, status="killed", error=str(error) or "SIGINT")
+    except OproError as error:
+        print(f"opro: {error}", file=sys.stderr)
+        return replace(note, status="failed", error=str(error))
+    except Exception as error:
+        traceback.print_exc()
+        return replace(note, status="failed", error=f"{type(error).__name__}: {error}")
+    return replace(
+        note,
+        status="ok",
+        value=outcome.value,
+        tracked=outcome.status != 3,
+        skipped=outcome.skipped,
+    )
+
+
+@contextlib.contextmanager
+def _logged(place: JobPlace) -> Iterator[None]:
+    """Let what the job says go to its log; in the parent's process to the terminal, too."""
+    with open(place.folder / LOG, "a", encoding="utf-8", errors="backslashreplace") as log:
+        out: TextIO = _Both(sys.stdout, log) if place.here else log  # type: ignore[assignment]
+        err: TextIO = _Both(sys.stderr, log) if place.here else log  # type: ignore[assignment]
+        print(f"overrides: {' '.join(place.overrides)}", file=log, flush=True)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            yield
+
+
+class _Both:
+    """Writes to two streams, neither of which is treated as a terminal."""
+
+    def __init__(self, *streams: TextIO) -> None:
+        self._streams = streams
+
+    def write(self, text: str) -> int:
+        for stream in self._streams:
+            stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        for stream in self._streams:
+            stream.flush()
+
+    def isatty(self) -> bool:
+        return False
+
+
+@contextlib.contextmanager
+def _listening(place: JobPlace) -> Iterator[None]:
+    """In a process of its own, end the job when the sweep is stopped or its parent is gone."""
+    if place.here:
+        yield
+        return
+    done = threading.Event()
+    ear = _Ear(place, done)
+    threading.Thread(target=ear.listen, name="sweep", daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+class _Ear:
+    """Turns the sweep's stop file, or the parent's death, into a SIGTERM of this process."""
+
+    def __init__(self, place: JobPlace, done: threading.Event) -> None:
+        self._place, self._done = place, done
+
+    def listen(self) -> None:
+        while not self._done.wait(LOOK_SECONDS):
+            if stop_reason(self._place.sweep_folder) == "signal":
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+            if process.is_gone(self._place.sweep.owner):
+                os.kill(os.getpid(), signal.SIGTERM)
+                self._done.wait(LAST_SECONDS)
+                os._exit(143)  # nobody is left who would end an idle worker
