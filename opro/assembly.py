@@ -96,12 +96,14 @@ def assemble(config: Mapping[str, Any], launch: Path) -> Assembly:
     assert isinstance(settings, TrainerSettings)
     size = len(scoring.dataset.train) if data.step_size is None else data.step_size
     notices = evolver.setup(scoring.dataset, step_size=size, steps=settings.epochs)
-    return Assembly(
+    assembly = Assembly(
         **{field.name: getattr(scoring, field.name) for field in fields(scoring)},
         evolver=evolver,
         step_size=size,
-        notices=(*notices, *_outline_notice(scoring)),
+        notices=notices,
     )
+    _check_prices(assembly)
+    return assembly
 
 
 def scoring_parts(config: Mapping[str, Any], launch: Path) -> tuple[Scoring, Data]:
@@ -128,7 +130,21 @@ def scoring_parts(config: Mapping[str, Any], launch: Path) -> tuple[Scoring, Dat
         tracker=tracker,
         tasks_known=outline is None,
     )
+    _check_prices(scoring)
     return scoring, data
+
+
+def _check_prices(scoring: Scoring) -> None:
+    """Refuse a bound on the cost where it can't be known."""
+    bound = scoring.settings.budget.usd
+    for role, llm in scoring.roles.items():
+        known = llm.tells_cost or None not in (llm.price.prompt, llm.price.completion)
+        if bound is not None and not known:
+            key = "llm" if llm is scoring.llm else f"{role}.llm"
+            raise ConfigError(
+                f"{key}.price: trainer.budget.usd={bound:g} needs the price of each model (0 for a"
+                f" free one), and that of {llm.model} is unknown"
+            )
 
 
 def _check_tasks(dataset: Dataset, agent: Agent, judge: Judge) -> None:
@@ -137,12 +153,6 @@ def _check_tasks(dataset: Dataset, agent: Agent, judge: Judge) -> None:
     judge.prepare(tasks)
     for task in tasks:
         judge.check(task)
-
-
-def _outline_notice(scoring: Scoring) -> tuple[str, ...]:
-    if scoring.tasks_known:
-        return ()
-    return (f"data.path=null: counted by the published sizes of {scoring.dataset.name}",)
 
 
 def check_top(config: Mapping[str, Any], roles: Sequence[str], others: Sequence[str]) -> None:

@@ -37,7 +37,9 @@ class Budget:
     """Counts requests and what they cost against `Limits`. Thread-safe.
 
     `calls` is reserved before sending, so it is never overshot. Tokens and cost are known only
-    with the answer: they can be overshot by what is in flight when the bound is met.
+    with the answer: they can be overshot by what is in flight when the bound is met. Unknown is
+    not 0: an answer that doesn't tell counts as much as the dearest before it, and where none
+    has told, the run ends.
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,6 +50,8 @@ class Budget:
         self.calls = 0
         self.tokens = 0
         self.usd = 0.0
+        self._most: dict[str, float] = {}
+        self._untold: set[str] = set()
 
     def reserve(self) -> None:
         """Take one request out of the budget, just before it is sent.
@@ -62,12 +66,12 @@ class Budget:
             self.calls += 1
 
     def charge(self, usage: Usage | None) -> None:
-        """Add what an answer cost; unknown parts can't be added."""
+        """Add what an answer (or a fault that told its usage) cost."""
         if usage is None:
             return
         with self._lock:
-            self.tokens += (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
-            self.usd += usage.usd or 0.0
+            self.tokens += int(self._known("tokens", _tokens(usage), usage))
+            self.usd += self._known("usd", usage.usd, usage)
 
     def replay(self, usage: Usage, attempts: int) -> None:
         """Add what an earlier part of this run spent on an answer now taken from its journal."""
@@ -75,8 +79,20 @@ class Budget:
             self.calls += attempts
         self.charge(usage)
 
+    def _known(self, name: str, value: float | None, usage: Usage) -> float:
+        if value is not None:
+            self._most[name] = max(value, self._most.get(name, 0.0))
+            return value
+        if usage.calls and name not in self._most:
+            self._untold.add(name)
+        return self._most.get(name, 0.0) if usage.calls else 0.0
+
     def _spent(self) -> str | None:
         limits = self.limits
+        for name in sorted(self._untold):
+            bound = getattr(limits, name)
+            if bound is not None:
+                return f"{name}={bound:g} can't be kept: the answers don't tell theirs"
         hours = (self._clock() - self._began) / 3600
         if limits.calls is not None and self.calls >= limits.calls:
             return f"calls={limits.calls} is used up"
@@ -87,3 +103,8 @@ class Budget:
         if limits.hours is not None and hours >= limits.hours:
             return f"hours={limits.hours:g} is used up"
         return None
+
+
+def _tokens(usage: Usage) -> int | None:
+    counts = (usage.prompt_tokens, usage.completion_tokens)
+    return None if counts == (None, None) else sum(count or 0 for count in counts)

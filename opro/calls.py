@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from opro.budget import Budget
-from opro.errors import BudgetExceeded, CallFailed, FatalEndpointError, RunError
+from opro.entries import from_entry, to_entry
+from opro.errors import BudgetExceeded, CallFailed, FatalEndpointError, Interrupted, RunError
 from opro.journal import Journal
 from opro.llms.base import LLM
 from opro.llms.faults import LARGER_CAP, Fault
@@ -23,13 +23,16 @@ LONGEST_WAIT = 20.0
 
 
 class Cache(Protocol):
-    """Answers shared between jobs and runs."""
+    """Answers shared between jobs and runs; see `opro.cache`."""
 
-    def get(self, llm: LLM, request: Request) -> Completion | None:
-        """Return the stored answer to an equal request, or None."""
+    def key(self, llm: LLM, request: Request) -> bytes | None:
+        """Return what names the request; None: it isn't to be answered from the cache."""
 
-    def put(self, llm: LLM, request: Request, completion: Completion) -> None:
-        """Store an answer."""
+    def get(self, key: bytes, stop: Stop) -> Completion | None:
+        """Return the stored answer; None: it is the caller's to ask, and then to `put`."""
+
+    def put(self, key: bytes, completion: Completion | None) -> None:
+        """Store an answer, or None when there was none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +90,12 @@ class Calls:
         if self.till.journal.has(at):
             return self.replay(at)
         try:
-            completion = self._cached(request) or self._live(request)
+            completion = self._ask(request)
         except CallFailed as error:
-            self.till.journal.put(at, {"error": error.kind, "message": str(error)})
+            entry = {"error": error.kind, "message": str(error), "attempts": error.attempts}
+            self.till.journal.put(at, entry)
             raise
-        self.till.journal.put(at, _entry(completion))
+        self.till.journal.put(at, to_entry(completion))
         self.till.meter.answer(self.role, completion, replayed=False)
         return completion
 
@@ -105,45 +109,61 @@ class Calls:
         if entry is None:
             raise RunError(f"the journal has no answer at {at}")
         if "error" in entry:
-            raise CallFailed(entry["error"], entry["message"])
-        completion = _completion(entry)
-        attempts = 0 if completion.cached else completion.attempts
-        self.till.budget.replay(completion.usage, attempts)
+            attempts = entry.get("attempts", 0)
+            self.till.budget.replay(Usage(), attempts)
+            raise CallFailed(entry["error"], entry["message"], attempts)
+        completion = from_entry(entry)
+        if completion.cached:
+            self.till.budget.replay(Usage(), 0)
+        else:
+            self.till.budget.replay(completion.usage, completion.attempts)
         self.till.meter.answer(self.role, completion, replayed=True)
         return completion
 
-    def _cached(self, request: Request) -> Completion | None:
-        return None if self.till.cache is None else self.till.cache.get(self.llm, request)
+    def _ask(self, request: Request) -> Completion:
+        """Return the cache's answer, or the endpoint's, which the cache then gets."""
+        cache = self.till.cache
+        key = None if cache is None else cache.key(self.llm, request)
+        if cache is None or key is None:
+            return self._live(request)
+        completion = cache.get(key, self.till.stop)
+        if completion is not None:
+            return completion
+        try:
+            completion = self._live(request)
+        finally:
+            cache.put(key, completion)
+        return completion
 
     def _live(self, request: Request) -> Completion:
         """Send until there is an answer, a fault that isn't retried, or no retry left."""
-        attempt, enlarged = 0, False
+        attempt, asked = 0, request
         while True:
             attempt += 1
             try:
                 completion = self._send(request)
             except Fault as fault:
+                if fault.kind == "closed":  # by us, since the run is ending: not an answer
+                    self.till.stop.check()
+                    raise Interrupted(fault.message) from None
                 self._count(fault)
                 if fault.rule.larger_cap and fault.completion is not None:
-                    if enlarged or request.max_tokens is None:
-                        return self._answered(fault.completion, attempt, request)
-                    enlarged = True
-                    request = replace(request, max_tokens=request.max_tokens * LARGER_CAP)
+                    if request is not asked or asked.max_tokens is None:
+                        return replace(fault.completion, attempts=attempt)
+                    request = replace(asked, max_tokens=asked.max_tokens * LARGER_CAP)
                     continue
                 if fault.rule.fatal:
                     self._fatal(fault)
                 if not fault.rule.retry or attempt > self.llm.retries:
-                    raise CallFailed(fault.kind, f"{self.role}: {fault.message}") from None
+                    text = f"{self.role}: {fault.message}"
+                    raise CallFailed(fault.kind, text, attempt) from None
                 self.till.stop.wait(self._delay(fault, attempt))
                 continue
             self.till.budget.charge(completion.usage)
-            return self._answered(completion, attempt, request)
-
-    def _answered(self, completion: Completion, attempt: int, request: Request) -> Completion:
-        completion = replace(completion, attempts=attempt)
-        if self.till.cache is not None:
-            self.till.cache.put(self.llm, request, completion)
-        return completion
+            if request is not asked:
+                note = f"max_tokens {request.max_tokens}: {asked.max_tokens} left no text"
+                completion = replace(completion, notes=(*completion.notes, note))
+            return replace(completion, attempts=attempt)
 
     def _send(self, request: Request) -> Completion:
         self.till.journal.check_open()
@@ -173,43 +193,3 @@ class Calls:
         longest: float = min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT)
         # Jitter keeps the retries of one outage apart; it can't change any result.
         return longest * random.Random().uniform(0.5, 1.0)
-
-
-def _entry(completion: Completion) -> dict[str, Any]:
-    """Return a journal entry; defaults are left out, since there are hundreds of thousands."""
-    usage = completion.usage
-    entry: dict[str, Any] = {
-        "text": completion.text,
-        "finish": completion.finish_reason,
-        "model": completion.model,
-        "tokens": [usage.prompt_tokens, usage.completion_tokens],
-        "seconds": round(completion.seconds, 4),
-    }
-    if usage.usd is not None:
-        entry["usd"] = usage.usd
-    if completion.refusal is not None:
-        entry["refusal"] = completion.refusal
-    if completion.attempts != 1:
-        entry["attempts"] = completion.attempts
-    if completion.cached:
-        entry["cached"] = True
-    if completion.notes:
-        entry["notes"] = list(completion.notes)
-    return entry
-
-
-def _completion(entry: Mapping[str, Any]) -> Completion:
-    prompt, completion = entry["tokens"]
-    return Completion(
-        text=entry["text"],
-        finish_reason=entry["finish"],
-        refusal=entry.get("refusal"),
-        model=entry["model"],
-        usage=Usage(
-            calls=1, prompt_tokens=prompt, completion_tokens=completion, usd=entry.get("usd")
-        ),
-        seconds=entry["seconds"],
-        attempts=entry.get("attempts", 1),
-        cached=entry.get("cached", False),
-        notes=tuple(entry.get("notes", ())),
-    )

@@ -10,7 +10,7 @@ from omegaconf.errors import OmegaConfBaseException
 from opro.errors import ConfigError
 from opro.hydra_errors import one_line
 
-LITERAL = ("evolver.initial_instructions", "judge.rubric", "judge.template")
+LITERAL = ("evolver.initial_instructions", "instructions", "judge.rubric", "judge.template")
 """Texts for models: taken as they stand, so that `${…}` in them is never resolved."""
 
 
@@ -43,6 +43,12 @@ def plain_config(config: DictConfig) -> dict[str, Any]:
             node = node[part]
         node[last] = value
     return resolved
+
+
+def task_overrides(hydra_config: Any) -> list[str]:
+    """Return the command line's overrides as they were typed: `${…}` in them stays."""
+    raw: Any = OmegaConf.to_container(hydra_config.overrides.task, resolve=False)
+    return [str(one) for one in raw]
 
 
 def secrets_of(config: DictConfig) -> dict[str, str]:

@@ -50,11 +50,13 @@ class CallFailed(OproError):
     Args:
         kind: the fault's name in the table of `opro.llms.faults`.
         message: what happened, one line.
+        attempts: requests that were sent for it.
     """
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, attempts: int = 0) -> None:
         super().__init__(message)
         self.kind = kind
+        self.attempts = attempts
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

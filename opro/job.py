@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import Any
 
 from opro import provenance
 from opro.assembly import Assembly, assemble
+from opro.cache import AnswerCache
 from opro.curve import draw_curve
-from opro.errors import ConfigError, Interrupted, OproError
-from opro.fingerprint import diff
+from opro.ending import FLUSH, UNTRACKED, close_tracker, end_early, journal_of
+from opro.errors import ConfigError
 from opro.journal import Journal
 from opro.planning import make_plan
 from opro.progress import Progress, summary_lines
@@ -26,12 +26,6 @@ from opro.signals import stopping
 from opro.trackers.background import BackgroundTracker
 from opro.trainer import Parts, Trainer
 from opro.wiring import connect
-
-UNTRACKED = "untracked"
-"""A file of the run's folder: the tracker didn't get everything; `opro.sync` sends it."""
-
-FLUSH = 120.0
-"""Seconds that the tracker gets to finish after the search has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +97,7 @@ def run(config: Mapping[str, Any], place: Place) -> Outcome:
             info = provenance.run_info(assembly, config, place, resumed=journal.resumed)
             folder.write_json("run.json", provenance.record(config, place))
             folder.write(UNTRACKED, "")
-            return _search(assembly, journal, folder, info)
+            return _search(assembly, journal, folder, info, place.launch)
 
 
 def open_journal(
@@ -115,16 +109,7 @@ def open_journal(
         ConfigError: with the settings that differ.
     """
     fingerprint = provenance.fingerprint(assembly, config, place)
-    path = place.folder / "journal.jsonl"
-    journal = Journal(path, {"opro_journal": 1, "fingerprint": fingerprint}, closed=closed)
-    changed = diff(journal.header.get("fingerprint", {}), fingerprint)
-    if changed:
-        journal.close()
-        raise ConfigError(
-            f"trainer.run_name={place.folder.name}: was run with other settings: "
-            f"{'; '.join(changed)}; choose another name to run with these"
-        )
-    return journal
+    return journal_of(place.folder, fingerprint, closed=closed)
 
 
 def write_reports(folder: RunFolder, summary: Summary, info: RunInfo) -> None:
@@ -150,11 +135,14 @@ def _finished(folder: RunFolder, assembly: Assembly) -> dict[str, Any] | None:
     return result if assembly.settings.epochs <= int(result.get("steps", 0)) else None
 
 
-def _search(assembly: Assembly, journal: Journal, folder: RunFolder, info: RunInfo) -> Outcome:
+def _search(
+    assembly: Assembly, journal: Journal, folder: RunFolder, info: RunInfo, launch: Path
+) -> Outcome:
     folder.write_json("config.json", dict(info.params))
     progress = Progress()
     tracker = BackgroundTracker(assembly.tracker, on_error=progress.note)
-    wires = connect(assembly, journal, progress)
+    cache = _cache(assembly, launch, progress)
+    wires = connect(assembly, journal, progress, cache)
     plan = make_plan(assembly)
     parts = Parts(
         assembly=assembly,
@@ -171,13 +159,23 @@ def _search(assembly: Assembly, journal: Journal, folder: RunFolder, info: RunIn
         if notice:
             progress.note(notice)
     try:
-        with contextlib.closing(wires), stopping(wires.stop):
+        with _closing(cache), contextlib.closing(wires), stopping(wires.stop):
             summary = Trainer(parts).run()
     except BaseException as error:
-        _end_early(parts, error)
+        end_early(parts, error)
         print(f"what is finished is kept; to go on: {info.tags['opro.command']}")
         raise
     return _finish(parts, summary, info)
+
+
+def _cache(assembly: Assembly, launch: Path, progress: Progress) -> AnswerCache | None:
+    if not any(llm.cache for llm in assembly.llms):
+        return None
+    return AnswerCache(launch / "mlruns" / "cache", progress.note)
+
+
+def _closing(cache: AnswerCache | None) -> contextlib.AbstractContextManager[object]:
+    return contextlib.nullcontext() if cache is None else contextlib.closing(cache)
 
 
 def _finish(parts: Parts, summary: Summary, info: RunInfo) -> Outcome:
@@ -186,7 +184,7 @@ def _finish(parts: Parts, summary: Summary, info: RunInfo) -> Outcome:
     write_reports(parts.folder, summary, info)
     end = RunEnd(status="FINISHED", stop_reason=summary.stop_reason, summary=summary)
     parts.tracker.on_run_end(end)
-    failures = _close_tracker(parts, FLUSH)
+    failures = close_tracker(parts, FLUSH)
     parts.progress.stop()
     for line in summary_lines(summary, info, parts.tracker.where()):
         print(line)
@@ -198,29 +196,3 @@ def _finish(parts: Parts, summary: Summary, info: RunInfo) -> Outcome:
             f" is missing: python -m opro.sync {parts.assembly.settings.run_name}"
         )
     return Outcome(value=value_of(summary), status=3 if failures else 0)
-
-
-def _end_early(parts: Parts, error: BaseException) -> None:
-    """Record a failure or a signal wherever people look."""
-    killed = isinstance(error, Interrupted | KeyboardInterrupt)
-    known = killed or isinstance(error, OproError)
-    text = str(error) if known else "".join(traceback.format_exception(error))
-    with contextlib.suppress(OproError):
-        parts.folder.write("error.txt", f"{text}\n")
-    end = RunEnd(
-        status="KILLED" if killed else "FAILED",
-        stop_reason=f"signal: {text}" if killed else "failed",
-        summary=None,
-        error=text,
-    )
-    parts.tracker.on_run_end(end)
-    _close_tracker(parts, 1.0 if killed else FLUSH)
-    parts.progress.stop()
-
-
-def _close_tracker(parts: Parts, timeout: float) -> int:
-    """Wait for the tracker; return how many of its calls failed."""
-    failures = parts.tracker.close(timeout)
-    if not failures:
-        (parts.folder.path / UNTRACKED).unlink(missing_ok=True)
-    return failures

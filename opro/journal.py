@@ -133,6 +133,8 @@ class Journal:
         except OSError as error:
             raise RunError(f"{self.path}: {error.strerror}; what is finished is kept") from None
         if written != len(line):
+            # Answers still under way come here, too: none may follow half a line.
+            os.ftruncate(self._fd, self._end)
             raise RunError(f"{self.path}: the disk is full; what is finished is kept")
         self._end += written
 

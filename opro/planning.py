@@ -57,6 +57,8 @@ def make_plan(assembly: Assembly) -> Plan:
         count = runs * assembly.judge.max_calls
         rows.append(PlannedCalls(purpose="calls of the judge", role="judge", count=count))
     sizes = f"{len(dataset.train)} train, {len(dataset.val)} val, {len(dataset.test)} test"
+    if not assembly.tasks_known:
+        sizes += "; data.path=null, so counted by the published sizes"
     return Plan(
         title=f"{settings.epochs} steps on {dataset.name} ({sizes})",
         rows=tuple(rows),

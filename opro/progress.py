@@ -69,7 +69,7 @@ class Progress:
         Args:
             info: of the run.
             planned_calls: model calls of the whole run, as far as known; 0: unknown.
-            steps: of the whole run; None: unknown.
+            steps: of the whole run; None: unknown; 0: it has none.
         """
         self._planned, self._steps = planned_calls, steps
         data = info.dataset
@@ -139,7 +139,7 @@ class Progress:
         return row
 
     def _status(self) -> str:
-        parts = [f"step {self._of_steps(self._step)}"]
+        parts = [] if self._steps == 0 else [f"step {self._of_steps(self._step)}"]
         left = f"/{self._planned:,}" if self._planned >= self._done else ""
         parts.append(f"{self._done:,}{left} calls")
         if self._best is not None:
@@ -152,9 +152,8 @@ class Progress:
         return " · ".join(parts)
 
     def _of_steps(self, step: int) -> str:
-        return (
-            f"{step + 1}" if self._steps is None else f"{min(step + 1, self._steps)}/{self._steps}"
-        )
+        """Return a step's number, from 0 as everywhere, and how far that is."""
+        return f"{step}" if self._steps is None else f"{step} ({step + 1} of {self._steps})"
 
     def _seconds_left(self) -> float | None:
         now = self._clock()

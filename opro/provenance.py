@@ -20,18 +20,19 @@ from opro.records import RunInfo
 if TYPE_CHECKING:
     from opro.job import Place
 
-_SECRET = re.compile(
+_SECRET_NAME = re.compile(
     r"(^|[._-])(api[._-]?key|secret|password|passwd|authorization|(access|auth|bearer)[._-]?token"
     r"|token|credentials?)$",
     re.IGNORECASE,
 )
+_SECRET_VALUE = re.compile(r"(sk-|Bearer\s|ghp_|hf_|xox[bp]-)\S{8,}$")
 
 
 def run_info(
     assembly: Assembly, config: Mapping[str, Any], place: Place, *, resumed: bool
 ) -> RunInfo:
     """Return what is known of a run before its first call."""
-    place = replace(place, command=place.command or _command(assembly, place))
+    place = replace(place, command=place.command or command(assembly, place, "opro.run"))
     initial = assembly.evolver.initial_instructions
     return scoring_info(assembly, config, place, initial, resumed=resumed)
 
@@ -122,19 +123,20 @@ def refuse_secrets(raw: Mapping[str, Any]) -> None:
         raw: the configuration before interpolations are resolved.
     """
     for key, value in flatten(raw).items():
-        literal = isinstance(value, str) and value and "${" not in value
-        if literal and _SECRET.search(key):
+        literal = isinstance(value, str) and value != "" and "${" not in value
+        named = _SECRET_NAME.search(key)
+        if literal and (named or _SECRET_VALUE.match(str(value))):
             raise ConfigError(
                 f"{key}: a key in the configuration would be logged; keys come from the"
                 " environment only: use llm.api_key_env=NAME, or ${oc.env:NAME} as the value"
             )
 
 
-def _command(assembly: Assembly, place: Place) -> str:
-    """Return the command that continues this run."""
-    name = f"trainer.run_name={assembly.settings.run_name}"
+def command(scoring: Scoring, place: Place, module: str) -> str:
+    """Return the command that continues what `module` runs."""
+    name = f"trainer.run_name={scoring.settings.run_name}"
     others = [one for one in place.overrides if not one.startswith("trainer.run_name=")]
-    return shlex.join(["python", "-m", "opro.run", *others, name])
+    return shlex.join(["python", "-m", module, *others, name])
 
 
 def _git_commit() -> str:

@@ -66,7 +66,8 @@ class StepRecord:
             trimmed or why none passed.
         temperature: of the optimizer's calls.
         best: the best on training after this step.
-        evaluated: means of the best on other splits, e.g. {"val": 0.4} (trainer option).
+        evaluated: means of what was scored on the side, by `<on what>/<md5>`, e.g.
+            {"val/0cc1…": 0.4} or {"exemplars/new/0cc1…": 1.0}.
     """
 
     step: int
@@ -138,6 +139,7 @@ class Summary:
         finalists: validation means of the top_k, best on training first.
         comparisons: train always; val and test where measured.
         history: every scored instruction in order of joining, the initial ones first.
+        spent: what the run had consumed after each of `steps`; empty when not recorded.
         stop_reason: `epochs`, `budget: calls`, `perfect training score`, …
     """
 
@@ -150,6 +152,7 @@ class Summary:
     steps: tuple[StepRecord, ...]
     stop_reason: str
     totals: Totals
+    spent: tuple[Totals, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,8 @@ from opro.types import Dataset, Evaluation, Split
 MAX_LABELS = 20
 """With more distinct answers than this a constant answer isn't worth comparing with."""
 
+SAME = "the same one"
+
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
 
 
@@ -58,6 +60,9 @@ def sure(summary: Summary) -> list[str]:
         if chosen == "not measured":
             lines.append(f"{split}: not measured")
             continue
+        if difference == SAME:
+            lines.append(f"{split}: {chosen} on {tasks} tasks, still the initial instruction")
+            continue
         line = f"{split}: {chosen} on {tasks} tasks; initial {initial}"
         if difference != "–":
             line += f"; difference {difference}"
@@ -73,6 +78,8 @@ def against_initial(summary: Summary) -> str:
     """Return the table of the winner beside the initial instruction, split by split."""
     rows = [_row(summary, split) for split in SPLITS]
     headers = ("split", "tasks", "initial", "chosen", "difference", "better / worse", "p")
+    if summary.winner.md5 == summary.initial.md5:
+        return f"{md.table(headers, rows)}\n\nIn brackets: 95% intervals."
     notes = [
         "In brackets: 95% intervals. Differences are paired by task.",
         *sorted({_rule(r) for s in SPLITS if (r := _paired(_comparison(summary, s)))}),
@@ -97,7 +104,7 @@ def _row(summary: Summary, split: Split) -> tuple[str, ...]:
         md.measured(comparison.winner),
     )
     if summary.winner.md5 == summary.initial.md5:
-        return (*cells, "the same one", "–", "–")
+        return (*cells, SAME, "–", "–")
     return (*cells, *_difference(comparison))
 
 

@@ -79,9 +79,9 @@ def _other_scores(record: StepRecord) -> str:
     if record.current is not None and record.step > 0:
         again = "the best, scored once more (its own score stays)"
         rows.append((again, md.measured(record.current), md.kinds(record.current)))
-    rows += [
-        (f"the best on {split}", md.score(mean), "–") for split, mean in record.evaluated.items()
-    ]
+    for name, mean in record.evaluated.items():
+        what, md5 = name.rsplit("/", 1)
+        rows.append((f"instruction {md5[:8]} on {what}", md.score(mean), "–"))
     if not rows:
         return "None in this step."
     return md.table(("what", "mean (95% interval)", "runs"), rows)

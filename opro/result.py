@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import Any
 
+from opro.meter import add
 from opro.records import Comparison, RunInfo, Scored, Summary, Totals
-from opro.types import Evaluation
+from opro.types import Evaluation, Usage
 
 
 def result_of(summary: Summary, info: RunInfo) -> dict[str, Any]:
@@ -67,12 +70,26 @@ def _curve(summary: Summary) -> list[dict[str, Any]]:
         {
             "step": step.step,
             "best": step.best.score,
+            **_spent(spent),
             "candidates": [
                 None if one.evaluation is None else one.evaluation.mean for one in step.candidates
             ],
         }
-        for step in summary.steps
+        for step, spent in itertools.zip_longest(summary.steps, summary.spent)
     ]
+
+
+def _spent(totals: Totals | None) -> dict[str, Any]:
+    """Return answers used, tokens and cost up to a step's end; None where unknown."""
+    if totals is None:
+        return {}
+    used = functools.reduce(
+        add, totals.by_role.values(), Usage(prompt_tokens=0, completion_tokens=0, usd=0.0)
+    )
+    tokens = None
+    if used.prompt_tokens is not None and used.completion_tokens is not None:
+        tokens = used.prompt_tokens + used.completion_tokens
+    return {"calls": used.calls, "tokens": tokens, "usd": used.usd}
 
 
 def _totals(totals: Totals) -> dict[str, Any]:
@@ -86,6 +103,7 @@ def _totals(totals: Totals) -> dict[str, Any]:
             }
             for role, usage in totals.by_role.items()
         },
+        "used": _spent(totals),
         "requests": totals.requests,
         "cache_hits": totals.cache_hits,
         "replayed": totals.replayed,

@@ -3,30 +3,86 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from opro.errors import ConfigError, OproError
+from opro.composed import plain_config, secrets_of, task_overrides
+from opro.errors import ConfigError, Interrupted, OproError
+from opro.hydra_errors import one_line
 
 if TYPE_CHECKING:
-    from opro.job import Place
+    from opro.job import Outcome, Place
+    from opro.sweep import Sweep
+    from opro.sweep_file import SweepFile
 
 _PACKAGE = Path(__file__).resolve().parent
 CONF = next(path for path in (_PACKAGE / "conf", _PACKAGE.parent / "conf") if path.is_dir())
 """The configuration tree: inside an installed package, beside it in a checkout."""
 
-LITERAL = ("evolver.initial_instructions", "judge.rubric", "judge.template")
-"""Texts for models: taken as they stand, so that `${…}` in them is never resolved."""
+# Our presets carry their plugin's name, and are the better for being checked against its schema.
+warnings.filterwarnings("ignore", message=r"\s*'hydra/(launcher|sweeper)/\w+' is validated")
+
+_started = False
+_status = 0
+_error: OproError | None = None
+_sweep: Sweep | None = None
+"""In the process that started a sweep, and there only."""
+
+
+def task(config: DictConfig) -> float | None:
+    """Run one search; Hydra calls it, in a sweep once per job and perhaps in another process."""
+    from opro import job  # late: --help needs none of it
+
+    global _started
+    _started = True
+    os.chdir(HydraConfig.get().runtime.cwd)  # whatever hydra.job.chdir says
+    if HydraConfig.get().mode == RunMode.MULTIRUN:
+        return _sweep_job(config)
+    return _value_of(lambda: job.run(plain_config(config), _place(config)))
+
+
+def evaluation_task(config: DictConfig) -> float | None:
+    """Run one evaluation (`python -m opro.evaluate`); with `-m`, one after the other."""
+    from opro import evaluation
+
+    global _started
+    _started = True
+    os.chdir(HydraConfig.get().runtime.cwd)
+    if isinstance(_error, Interrupted):
+        return None
+    return _value_of(lambda: evaluation.run(plain_config(config), _place(config)))
+
+
+def _value_of(work: Callable[[], Outcome]) -> float | None:
+    """Do the work; its error is kept for `main`, since Hydra would print it first, its own way."""
+    global _status, _error
+    try:
+        outcome = work()
+    except OproError as error:
+        _error = error
+        return None
+    _status = max(_status, outcome.status)
+    return outcome.value
+
+
+_main = hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(task)
+evaluate = hydra.main(version_base="1.3", config_path=str(CONF), config_name="evaluate")(
+    evaluation_task
+)
 
 
 class Preflight(Callback):
@@ -34,126 +90,136 @@ class Preflight(Callback):
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Check the one job's configuration; with `plan=true`, print the plan and end."""
-        _or_exit(lambda: _check([config]))
+        _or_exit(lambda: _preflight().search(config))
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Check every job of a sweep and open it; with `plan=true`, print the plans and end."""
+        _or_exit(lambda: _open_sweep(config))
 
 
-@hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
-def _main(config: DictConfig) -> float | None:
-    from opro import job  # late: --help needs none of it
+class EvaluationPreflight(Callback):
+    """The same for `python -m opro.evaluate`."""
 
-    global _started, _status
-    _started = True
-    place = _place(config)
-    os.chdir(place.launch)  # whatever hydra.job.chdir says, paths are the launch folder's
-    outcome = job.run(plain_config(config), place)
-    _status = max(_status, outcome.status)
-    return outcome.value
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Check the evaluation's configuration; with `plan=true`, print the plan and end."""
+        _or_exit(lambda: _preflight().evaluation(config))
 
 
-_status = 0
-_started = False
-
-
-def main() -> int:
+def main(entry: Callable[[], Any] = _main) -> int:
     """Run the command line and return its exit status.
 
+    Args:
+        entry: Hydra's way to the work: a search or sweep, or `evaluate`.
+
     Returns:
-        0 done; 1 failed; 2 a configuration that can't work; 3 done, but not fully tracked;
-        130 or 143 stopped by Ctrl-C or SIGTERM.
+        0 done; 1 failed, or a job of a sweep did; 2 a configuration that can't work; 3 done, but
+        not fully tracked; 130 or 143 stopped by Ctrl-C or SIGTERM.
     """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that errors reach us instead of Hydra's printer
+    # Hydra's parser takes overrides on one side of `-m` only.
+    sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))
+    status = 1
     try:
-        _main()
+        status = _guarded(entry)
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 1
+    finally:
+        if _sweep is not None:
+            status = _sweep.close(status)
+    return status
+
+
+def _guarded(entry: Callable[[], Any]) -> int:
+    try:
+        entry()
+        if _error is not None:
+            raise _error
     except (HydraException, OmegaConfBaseException) as error:
-        return _fail(_one_line(error), 2)
+        return _fail(one_line(error), 2)
     except ValueError as error:
         if _started:  # a bug of ours; Hydra's own come before any job
             raise
-        return _fail(_one_line(error), 2)
+        return _fail(one_line(error), 2)
     except ConfigError as error:
         return _fail(str(error), 2)
+    except Interrupted as error:
+        return _fail(f"stopped by {error}", 128 + int(getattr(signal, str(error), 0)))
     except OproError as error:
         return _fail(str(error), 1)
+    except OSError as error:
+        if _started:
+            raise
+        return _fail(f"{error.filename}: {error.strerror}", 1)  # Hydra's own files
     return _status
 
 
-def plain_config(config: DictConfig) -> dict[str, Any]:
-    """Return the configuration as plain containers: resolved, but for `LITERAL` texts.
+def _preflight() -> ModuleType:
+    from opro import preflight  # late: --help needs none of it
 
-    Raises:
-        ConfigError: an interpolation that can't be resolved.
-    """
-    raw: Any = OmegaConf.to_container(config, resolve=False)
-    kept = {}
-    for key in LITERAL:
-        *path, last = key.split(".")
-        node = raw
-        for part in path:
-            node = node.get(part) or {}
-        if isinstance(node, dict) and last in node:
-            kept[key] = node.pop(last)
-    whole = OmegaConf.create(raw)
-    resolved: dict[str, Any] = {}
-    try:
-        for key in whole:
-            if key != "hydra":
-                part = whole[key]
-                is_node = OmegaConf.is_config(part)
-                resolved[str(key)] = OmegaConf.to_container(part, resolve=True) if is_node else part
-    except OmegaConfBaseException as error:
-        raise ConfigError(_one_line(error)) from None
-    for key, value in kept.items():
-        *path, last = key.split(".")
-        node = resolved
-        for part in path:
-            node = node[part]
-        node[last] = value
-    return resolved
+    return preflight
 
 
-def _check(configs: Sequence[DictConfig]) -> None:
-    from opro.assembly import assemble
-    from opro.planning import make_plan, render
-    from opro.provenance import refuse_secrets
+def _open_sweep(config: DictConfig) -> None:
+    from opro.sweep_callback import open_sweep
 
-    plans = []
-    for config in configs:
-        raw: Any = OmegaConf.to_container(config, resolve=False)
-        refuse_secrets({key: value for key, value in raw.items() if key != "hydra"})
-        assembly = assemble(plain_config(config), Path.cwd())
-        plans.append(make_plan(assembly))
-    if any(config.get("plan") for config in configs):
-        print(render(plans))
-        raise SystemExit(0)
+    global _sweep
+    _sweep = open_sweep(config)
+
+
+def _sweep_job(config: DictConfig) -> float | None:
+    from opro import job, sweep_job
+
+    hydra_config = HydraConfig.get()
+    sweep_folder = Path(hydra_config.runtime.cwd, hydra_config.sweep.dir)
+    place = sweep_job.JobPlace(
+        sweep=_sweep_file(sweep_folder),
+        sweep_folder=sweep_folder,
+        folder=Path(hydra_config.runtime.output_dir),
+        overrides=tuple(task_overrides(hydra_config)),
+        here=_sweep is not None,
+    )
+    value = sweep_job.run_job(
+        lambda: job.run(plain_config(config), sweep_job.in_sweep(_place(config), place.sweep)),
+        place,
+    )
+    if _sweep is not None:
+        _sweep.tell()
+    return value
+
+
+def _sweep_file(folder: Path) -> SweepFile:
+    from opro.sweep_file import load_sweep
+
+    sweep = load_sweep(folder)
+    if sweep is None:
+        raise ConfigError(f"{folder}: there is no sweep.json; start sweeps with opro.run -m")
+    return sweep
+
+
+def _job_name(*, _root_: DictConfig) -> str:
+    """Return a job's name, for its folder: the resolver `${opro.job:}`."""
+    from opro.sweep_names import job_name
+
+    sweep = _sweep_file(Path(_root_.hydra.runtime.cwd, _root_.hydra.sweep.dir))
+    return job_name(task_overrides(_root_.hydra), sweep.swept)
+
+
+OmegaConf.register_new_resolver("opro.job", _job_name, replace=True)
 
 
 def _place(config: DictConfig) -> Place:
     from opro.job import Place
 
     hydra_config = HydraConfig.get()
-    raw: Any = OmegaConf.to_container(config, resolve=False)
     return Place(
         launch=Path(hydra_config.runtime.cwd),
         folder=Path(hydra_config.runtime.output_dir),
-        overrides=tuple(hydra_config.overrides.task),
-        secrets=_secrets(raw, plain_config(config)),
+        overrides=tuple(task_overrides(hydra_config)),
+        secrets=secrets_of(config),
     )
 
 
-def _secrets(raw: Any, resolved: Any) -> dict[str, str]:
-    """Return the values that came from the environment, each with the text that asked for it."""
-    if isinstance(raw, dict):
-        pairs = [(raw[key], resolved.get(key)) for key in raw]
-    elif isinstance(raw, list):
-        pairs = list(zip(raw, resolved, strict=True))
-    elif isinstance(raw, str) and "oc.env:" in raw and isinstance(resolved, str) and resolved:
-        return {resolved: raw}
-    else:
-        return {}
-    return {k: v for one, other in pairs for k, v in _secrets(one, other).items()}
-
-
-def _or_exit(check: Any) -> None:
+def _or_exit(check: Callable[[], None]) -> None:
     """Run a check in a callback, where Hydra would turn an exception into a warning."""
     try:
         check()
@@ -169,12 +235,8 @@ def _fail(message: str, status: int) -> int:
     return status
 
 
-def _one_line(error: Exception) -> str:
-    """Return Hydra's or OmegaConf's error as one line, with the nearest known name."""
-    from opro.hydra_errors import one_line
-
-    return one_line(error)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    # Under its own name, so that the processes of a sweep find `task` where it is.
+    from opro.run import main as run
+
+    sys.exit(run())

@@ -31,3 +31,12 @@ class TrainerSettings(ScoringSettings):
     max_failed_steps: Annotated[int, Field(ge=1)] = 3
     stop_sweep_on_failure: bool = False
     stop_at_score: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationSettings:
+    """What `conf/evaluate.yaml` documents line by line."""
+
+    instructions: Annotated[list[str], Field(min_length=1)]
+    split: Literal["train", "val", "test", "all"] = "test"
+    repeats: Annotated[int, Field(ge=1, le=10_000)] = 1

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 
 from opro.errors import Interrupted
 from opro.stop import Stop
 
-GRACE = 3.0
+GRACE = 2.0
 """Seconds that requests in flight get to come home and be recorded."""
+
+SAME_SECONDS = 1.0
+"""A signal so soon after the first says the same: from the terminal, and from a sweep's parent."""
 
 
 @contextlib.contextmanager
@@ -28,10 +32,15 @@ def stopping(stop: Stop) -> Iterator[None]:
         yield
         return
 
+    first: list[float] = []
+
     def asked(number: int, frame: FrameType | None) -> None:
         error = Interrupted(signal.Signals(number).name)
-        if stop.error is not None and isinstance(stop.error, Interrupted):
+        if isinstance(stop.error, Interrupted):
+            if first and time.monotonic() - first[0] < SAME_SECONDS:
+                return
             raise error
+        first.append(time.monotonic())
         stop.request(error)
         signal.setitimer(signal.ITIMER_REAL, GRACE)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import FrameType
 
-from opro.comparison import publish
+from opro.comparison import best_folder, publish
+from opro.ending import UNTRACKED
 from opro.errors import ConfigError, OproError
 from opro.plain import plain
 from opro.records import RunStatus
@@ -32,10 +33,10 @@ from opro.sweep_plan import SweepPlan, check_sweep
 from opro.trackers import process
 
 LOOK_SECONDS = 0.25
-SIGNAL_GRACE = 4.0
+SIGNAL_GRACE = 3.5
 """Seconds that jobs in other processes get after a signal to record what they have."""
 CLOSE_SECONDS = 120.0
-CLOSE_SECONDS_KILLED = 0.8
+CLOSE_SECONDS_KILLED = 0.7
 
 
 @dataclass
@@ -88,6 +89,10 @@ class Sweep:
         )
         save_sweep(self.folder, replace(sweep, servers=self._start_servers()))
         self._catch_signals()
+        # A killed process's semaphores are swept up by joblib's helper, which would say so.
+        kept = os.environ.get("PYTHONWARNINGS")
+        quiet = "ignore:resource_tracker:UserWarning"
+        os.environ["PYTHONWARNINGS"] = f"{kept},{quiet}" if kept else quiet
         threading.Thread(target=self._watch, name="sweep", daemon=True).start()
 
     def tell(self) -> None:
@@ -98,7 +103,8 @@ class Sweep:
                 if ours and note.status != "running" and name not in self._told:
                     self._told.add(name)
                     number = f"{len(self._told)}/{len(self.plan.jobs) or '?'}"
-                    print(f"[{number}] {_line(note)}", file=sys.stderr, flush=True)
+                    line = _line(note, self.plan.swept)
+                    print(f"[{number}] {line}", file=sys.stderr, flush=True)
 
     def close(self, status: int) -> int:
         """End what was opened, compare the jobs, and return the exit status of the whole.
@@ -113,12 +119,16 @@ class Sweep:
             status = 128 + self._state.signal
         killed = status in (130, 143)
         failed = any(note.status != "ok" for note in notes) or self._missing(notes)
-        tracked = self._state.tracked and all(note.tracked for note in notes)
-        status = status or (1 if failed else 0 if tracked else 3)
+        status = status or (1 if failed else 0)
         for llm in self.plan.llms:
             llm.close()
         run_status: RunStatus = "KILLED" if killed else "FAILED" if status in (1, 2) else "FINISHED"
         self._publish(notes, run_status)
+        if status == 0 and not (self._state.tracked and all(note.tracked for note in notes)):
+            status = 3
+        (self.folder / UNTRACKED).unlink(missing_ok=True)
+        if not self._state.tracked:
+            RunFolder(self.folder).write(UNTRACKED, "")
         if status == 3 or not self._state.tracked:
             print(
                 "done, but not fully tracked; to send what is missing: "
@@ -178,9 +188,13 @@ class Sweep:
         self._state.signal = number
         ask_to_stop(self.folder, "signal")
         end = time.monotonic() + (0.0 if again else SIGNAL_GRACE)
-        while time.monotonic() < end and any(n.is_running for n in self._notes()):
+        while time.monotonic() < end and self._others_run():
             time.sleep(0.05)
         raise SystemExit(128 + number)
+
+    def _others_run(self) -> bool:
+        here = process.tags()
+        return any(note.is_running and note.owner != here for note in self._notes())
 
     def _watch(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
@@ -199,13 +213,17 @@ class Sweep:
     def _publish(self, notes: list[JobNote], status: RunStatus) -> None:
         """Write and print the comparison and hand it to the tracker, in bounded time."""
         killed = status == "KILLED"
-        print(job_table(notes, [job.name for job in self.plan.jobs]))
+        names = [job.name for job in self.plan.jobs] or [note.name for note in notes]
+        print(job_table(notes, names, self.plan.swept))
         if not killed:
             with _reported("comparing the jobs"):
                 print(publish(self.folder))
         self._bounded(lambda: self._close_tracker(status), killed)
 
     def _close_tracker(self, status: RunStatus) -> None:
+        best = None if status == "KILLED" else best_folder(self.folder)
+        if best is not None:
+            self.plan.tracker.crown(best)
         self.plan.tracker.close_sweep(status)
 
     def _bounded(self, work: Callable[[], None], killed: bool) -> None:
@@ -228,25 +246,25 @@ class Sweep:
 
 
 @contextlib.contextmanager
-def _reported(what: str):  # type: ignore[no-untyped-def]
+def _reported(what: str) -> Iterator[None]:
     try:
         yield
     except (OproError, OSError, ValueError) as error:
         print(f"{what} failed: {plain(str(error), 300)}", file=sys.stderr)
 
 
-def job_table(notes: list[JobNote], names: list[str]) -> str:
+def job_table(notes: Sequence[JobNote], names: Sequence[str], swept: Sequence[str]) -> str:
     """Return one line per job, `ok` or not, and how many are."""
-    by_name = {note.name: note for note in notes}
-    lines = [_line(by_name[name]) if name in by_name else f"not run  {name}" for name in names]
-    lines = lines or [_line(note) for note in notes]
+    found = {note.name: _line(note, swept) for note in notes}
+    lines = [found.get(name, f"not run  {name}") for name in names]
     good = sum(note.status == "ok" for note in notes)
     return "\n".join([f"{good} of {len(lines)} jobs ok", *lines])
 
 
-def _line(note: JobNote) -> str:
+def _line(note: JobNote, swept: Sequence[str]) -> str:
     if note.status == "ok":
         value = "no score" if note.value is None else f"{note.value:.4f}"
         return f"ok       {note.name}  {value}{'  (finished before)' if note.skipped else ''}"
-    overrides = " ".join(plain(one, 120) for one in note.overrides)
+    varied = [one for one in note.overrides if one.partition("=")[0] in swept]
+    overrides = " ".join(plain(one, 120) for one in varied)
     return f"{note.status:<8} {note.name}  {plain(note.error, 300)}  [{overrides}]"

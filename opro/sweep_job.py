@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,7 +16,8 @@ from pathlib import Path
 from typing import TextIO
 
 from opro.errors import Interrupted, OproError
-from opro.job import Outcome
+from opro.job import Outcome, Place
+from opro.sharing import Shared
 from opro.sweep_file import JobNote, SweepFile, ask_to_stop, save_job, stop_reason
 from opro.trackers import process
 
@@ -57,15 +60,30 @@ def run_job(work: Callable[[], Outcome], place: JobPlace) -> float | None:
         owner=process.tags(),
     )
     save_job(place.folder, note)
-    with _listening(place), _logged(place):
-        note = _ended(work, note)
-        save_job(place.folder, note)
+    try:
+        with _listening(place), _logged(place):
+            note = _ended(work, note)
+    except SystemExit:
+        save_job(place.folder, replace(note, status="killed", error="signal"))
+        raise
+    save_job(place.folder, note)
     if note.status == "killed" and place.here:
         ask_to_stop(place.sweep_folder, "signal")
         raise SystemExit(128 + int(getattr(signal, note.error, signal.SIGTERM)))
     if note.status == "failed" and place.sweep.stop_on_failure:
         ask_to_stop(place.sweep_folder, "failure")
     return note.value
+
+
+def in_sweep(place: Place, sweep: SweepFile) -> Place:
+    """Return a run's place with what its sweep adds."""
+    return replace(
+        place,
+        name=place.folder.name,
+        command=sweep.command,
+        tags={**place.tags, **sweep.tags},
+        shared=Shared(at_once=sweep.at_once, servers=sweep.servers),
+    )
 
 
 def _ended(work: Callable[[], Outcome], note: JobNote) -> JobNote:
@@ -124,27 +142,40 @@ def _listening(place: JobPlace) -> Iterator[None]:
     if place.here:
         yield
         return
+    _leave_with(tuple(place.sweep.owner.items()))
     done = threading.Event()
-    ear = _Ear(place, done)
-    threading.Thread(target=ear.listen, name="sweep", daemon=True).start()
+
+    def listen() -> None:
+        while not done.wait(LOOK_SECONDS):
+            if stop_reason(place.sweep_folder) == "signal":
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+
+    threading.Thread(target=listen, name="sweep", daemon=True).start()
+    _busy.set()
     try:
         yield
     finally:
+        _busy.clear()
         done.set()
 
 
-class _Ear:
-    """Turns the sweep's stop file, or the parent's death, into a SIGTERM of this process."""
+_busy = threading.Event()
+"""Set while this process is at work on a job."""
 
-    def __init__(self, place: JobPlace, done: threading.Event) -> None:
-        self._place, self._done = place, done
 
-    def listen(self) -> None:
-        while not self._done.wait(LOOK_SECONDS):
-            if stop_reason(self._place.sweep_folder) == "signal":
-                os.kill(os.getpid(), signal.SIGTERM)
-                return
-            if process.is_gone(self._place.sweep.owner):
-                os.kill(os.getpid(), signal.SIGTERM)
-                self._done.wait(LAST_SECONDS)
-                os._exit(143)  # nobody is left who would end an idle worker
+@functools.cache
+def _leave_with(owner: tuple[tuple[str, str], ...]) -> None:
+    """End this process, which works for a sweep, once the sweep's parent is gone."""
+
+    def watch() -> None:
+        while not process.is_gone(dict(owner)):
+            time.sleep(LOOK_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)  # a job at work records what it has
+        end = time.monotonic() + LAST_SECONDS
+        while _busy.is_set() and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(LOOK_SECONDS)
+        os._exit(143)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()

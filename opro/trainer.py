@@ -11,7 +11,7 @@ from opro.errors import BudgetExceeded, RunError
 from opro.evolvers.base import Choice
 from opro.journal import Journal
 from opro.progress import Progress
-from opro.records import Comparison, Scored, StepRecord, Summary
+from opro.records import Comparison, Scored, StepRecord, Summary, Totals
 from opro.report import render_step
 from opro.runfolder import RunFolder
 from opro.slim import slim_step
@@ -44,6 +44,7 @@ class Trainer:
         self._context = parts.wires.context
         self._stop = parts.wires.stop
         self._steps: list[StepRecord] = []
+        self._spent: list[Totals] = []
 
     def run(self) -> Summary:
         """Run all steps and return the result.
@@ -68,6 +69,7 @@ class Trainer:
             steps=tuple(self._steps),
             stop_reason=reason,
             totals=parts.wires.meter.totals(),
+            spent=tuple(self._spent),
         )
         parts.folder.write(template.FILE_NAME, choice.winner.instruction)
         return summary
@@ -83,6 +85,7 @@ class Trainer:
             except BudgetExceeded as error:
                 return f"budget: {error}"
             self._keep(record)
+            self._spent.append(parts.wires.meter.totals())
             if isinstance(self._stop.error, BudgetExceeded):
                 return f"budget: {self._stop.error}"
             parts.tracker.on_step_end(self._steps[-1], parts.wires.meter.totals())

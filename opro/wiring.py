@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from opro.assembly import Assembly, Scoring
 from opro.budget import Budget
-from opro.calls import Calls, Gate, Till
+from opro.calls import Cache, Calls, Gate, Till
 from opro.context import StepContext
 from opro.journal import Journal
 from opro.llms.base import LLM
@@ -25,10 +25,15 @@ class Doors:
         scoring: the parts.
         journal: of the run.
         on_answer: called with the role after each answer.
+        cache: answers shared with other runs; None: none.
     """
 
     def __init__(
-        self, scoring: Scoring, journal: Journal, on_answer: Callable[[str], None]
+        self,
+        scoring: Scoring,
+        journal: Journal,
+        on_answer: Callable[[str], None],
+        cache: Cache | None = None,
     ) -> None:
         self.meter = Meter(on_answer=on_answer)
         self.stop = Stop()
@@ -38,6 +43,7 @@ class Doors:
             budget=Budget(scoring.settings.budget),
             meter=self.meter,
             stop=self.stop,
+            cache=cache,
         )
         self._gates = {id(llm): Gate(llm) for llm in scoring.llms}
         crew = Crew(
@@ -48,15 +54,19 @@ class Doors:
             run_name=scoring.settings.run_name,
         )
         self.rollouts = Rollouts(crew, self.pool, self._till)
+        self._agent = scoring.agent
 
     def calls(self, llm: LLM | None, role: str) -> Calls | None:
         """Return the door to one of the assembly's models in a role; None for no model."""
         return None if llm is None else Calls(self._gates[id(llm)], role, self._till)
 
     def close(self) -> None:
-        """End the models that were started."""
-        for gate in self._gates.values():
-            gate.close()
+        """Release what the agent holds, and end the models that were started."""
+        try:
+            self._agent.close()
+        finally:
+            for gate in self._gates.values():
+                gate.close()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +83,11 @@ class Wires:
         self.doors.close()
 
 
-def connect(assembly: Assembly, journal: Journal, progress: Progress) -> Wires:
+def connect(
+    assembly: Assembly, journal: Journal, progress: Progress, cache: Cache | None = None
+) -> Wires:
     """Return the parts of one run, connected; nothing is sent or started yet."""
-    doors = Doors(assembly, journal, progress.call_done)
+    doors = Doors(assembly, journal, progress.call_done, cache)
     optimizer = doors.calls(assembly.optimizer, "optimizer")
     assert optimizer is not None  # an assembly has one
     context = StepContext(

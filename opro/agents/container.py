@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from opro.agents.docker_engine import ContainerFailed, Engine, OutOfMemory
+from opro.agents.box import ContainerFailed, OutOfMemory
+from opro.agents.docker_engine import Engine
 
 End = Literal["exit", "seconds", "output"]
 SLICE = 0.2
 """Seconds between looks at the clock while a command prints nothing."""
 SETTLE = 5.0
 """Seconds that killed processes and a dying container get to be gone."""
+WRITING = 60.0
+"""Seconds for one batch of a task's files."""
 CHUNK = 90_000
 """Bytes of a file in one argument, whose limit is 128 KiB, base64 included."""
 MAX_SCRIPT = 100_000
@@ -64,14 +68,11 @@ class Container:
             OutOfMemory, ContainerFailed: the container has ended, or the daemon is away.
         """
         began = time.monotonic()
-        try:
+        with self._explained():
             made, stream = self.engine.exec(self.name, argv)
             with _Output(stream) as output:
                 end = self._watch(made, output, began + seconds, max_bytes)
             code = self._settle(made, end)
-        except ContainerFailed as error:
-            self._explain(error)
-            raise
         spent = time.monotonic() - began
         return Ran(
             end=end,
@@ -93,14 +94,15 @@ class Container:
                 pairs += [f"./{path}", part]
         for start in range(0, len(pairs), 10):
             argv = ["/bin/sh", "-c", _WRITE, "sh", *pairs[start : start + 10]]
-            ran = self.run(argv, TIMEOUT, 10_000)
+            ran = self.run(argv, WRITING, 10_000)
             if ran.code != 0:
                 text = ran.output.decode("utf-8", "replace").strip()
                 raise ContainerFailed(f"the task's files can't be written: {text}")
 
     def kill_all(self) -> None:
         """End every process in the container but its first."""
-        self.run(["/bin/sh", "-c", "kill -9 -1"], SETTLE, 1000)
+        with self._explained():
+            self._kill_all()
 
     def events(self, limit: Literal["memory", "pids"]) -> int:
         """Return how often the kernel enforced a limit here; 0 when it doesn't tell."""
@@ -136,13 +138,20 @@ class Container:
             pause = min(2 * pause, SLICE)
         return True
 
+    def _kill_all(self) -> None:
+        made, stream = self.engine.exec(self.name, ["/bin/sh", "-c", "kill -9 -1"])
+        with _Output(stream):
+            if not self._wait(made, time.monotonic() + SETTLE):
+                raise ContainerFailed("the processes of a command can't be killed")
+
     def _settle(self, made: str, end: End) -> int | None:
         if end != "exit":
-            self.kill_all()
+            self._kill_all()
             if not self._wait(made, time.monotonic() + SETTLE):
                 raise ContainerFailed("a command can't be killed")
         code: int | None = self.engine.exec_state(made)["ExitCode"]
-        if code in (None, 137) and end == "exit" and self._ended(0.0 if code is None else SLICE):
+        # With its container every command dies of signal 9, as if it alone had been killed.
+        if code in (None, 137) and end == "exit" and self._ended(1.0):
             raise ContainerFailed("the container has ended")
         return code
 
@@ -155,23 +164,20 @@ class Container:
             time.sleep(0.02)
         return True
 
-    def _explain(self, error: ContainerFailed) -> None:
-        """Raise what a dead container's state says; return when it lives or can't be asked."""
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn a failure inside into what became of the container, when it has ended."""
         try:
+            yield
+        except ContainerFailed as error:
             if not self._ended(SETTLE):
-                return
+                raise
             state = self.engine.state(self.name)
-        except ContainerFailed:
-            return
-        if state.get("OOMKilled"):
-            raise OutOfMemory from error
-        raise ContainerFailed(
-            f"the container was ended from outside (exit code {state.get('ExitCode')})"
-        ) from error
-
-
-TIMEOUT = 60.0
-"""Seconds for writing the task's files."""
+            if state.get("OOMKilled"):
+                raise OutOfMemory from error
+            raise ContainerFailed(
+                f"the container was ended from outside (exit code {state.get('ExitCode')})"
+            ) from error
 
 
 class _Output:
@@ -183,12 +189,14 @@ class _Output:
         self._raw = bytearray(_read_ahead(stream, self._socket))
         self.data = bytearray()
         self.closed = False
+        self._unpack()
 
     def __enter__(self) -> _Output:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._stream.close()
+        # The client keeps the response, whose end closes the stream and its connection.
+        getattr(self._stream, "_response", self._stream).close()
 
     def read(self, seconds: float) -> Literal["data", "idle", "end"]:
         """Take what arrives within `seconds`."""

@@ -1,24 +1,20 @@
-"""The Docker daemon: the one file that knows the `docker` package.
-
-What follows from a failure is decided by two exceptions:
-
-- `ContainerFailed`: the daemon is away, the image is gone, a container didn't start or was ended
-  by something else than the agent. That is infrastructure, never the instruction's fault.
-- `OutOfMemory`: the memory limit ended the whole container. That is the agent's own failure.
-"""
+"""The Docker daemon: the one file that knows the `docker` package."""
 
 from __future__ import annotations
 
 import contextlib
-import io
+import os
+import socket
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from opro.agents.box import Box, ContainerFailed, Found
 from opro.errors import ConfigError
 
 TIMEOUT = 60.0
 """Seconds that the daemon gets to answer one request; a wedged one is a failure, not a hang."""
+DEFAULT = "unix:///var/run/docker.sock"
+"""Where the client looks when DOCKER_HOST is not set."""
 PROJECT = {"opro.project": "opro"}
 """The label of everything that we make at a daemon."""
 HOLD = "trap : CHLD; while :; do read x; jobs; done"
@@ -26,48 +22,6 @@ HOLD = "trap : CHLD; while :; do read x; jobs; done"
 
 `kill -9 -1` spares it, so the processes of a command can be ended without the container.
 """
-
-
-class ContainerFailed(Exception):
-    """The daemon or a container failed for a reason that isn't the agent's."""
-
-
-class OutOfMemory(Exception):
-    """The memory limit ended the container itself."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Box:
-    """A container to be.
-
-    Attributes:
-        user: `uid:gid`.
-        network: whether it is on Docker's default bridge; else it has loopback only.
-        read_only: whether all but /work, /tmp and /dev/shm can't be written.
-        memory_mb, workdir_mb: in units of 2**20 bytes.
-        cpus: processors' worth of time.
-        pids: processes and threads at once.
-        labels: of the container, besides PROJECT.
-    """
-
-    image: str
-    user: str
-    network: bool
-    read_only: bool
-    memory_mb: int
-    cpus: float
-    pids: int
-    workdir_mb: int
-    labels: Mapping[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """A container of ours at the daemon."""
-
-    id: str
-    name: str
-    labels: Mapping[str, str]
 
 
 class Engine:
@@ -85,10 +39,9 @@ class Engine:
         import docker  # an extra, and 0.1 s
 
         with _failures():
+            _knock(os.environ.get("DOCKER_HOST") or DEFAULT)
             settings = docker.utils.kwargs_from_env()
-            self.api: Any = docker.APIClient(
-                version=version or "auto", timeout=TIMEOUT, **settings
-            )
+            self.api: Any = docker.APIClient(version=version or "auto", timeout=TIMEOUT, **settings)
         self.version: str = self.api._version
 
     def __enter__(self) -> Engine:
@@ -182,10 +135,7 @@ class Engine:
         label = [f"{key}={value}" for key, value in PROJECT.items()]
         with _failures():
             rows = self.api.containers(all=True, filters={"label": label})
-        return [
-            Found(id=row["Id"], name=row["Names"][0].lstrip("/"), labels=row["Labels"])
-            for row in rows
-        ]
+        return [Found(id=row["Id"], labels=row["Labels"] or {}) for row in rows]
 
     def exec(self, name: str, argv: Sequence[str]) -> tuple[str, Any]:
         """Start a command in a container; return its id and the socket of its output."""
@@ -203,8 +153,8 @@ class Engine:
         """Make an image of a root file system as a tar archive."""
         name, _, tag = image.partition(":")
         with _failures():
-            self.api.import_image_from_stream(
-                io.BytesIO(archive), repository=name, tag=tag or "latest", changes=list(changes)
+            self.api.import_image_from_data(
+                archive, repository=name, tag=tag or "latest", changes=list(changes)
             )
 
 
@@ -226,8 +176,21 @@ def connect() -> Engine:
 
 def _fix(error: ContainerFailed) -> str:
     if isinstance(_root(error), PermissionError):
-        return "join the group that owns the socket (docker), or set DOCKER_HOST to a daemon of yours"
+        return (
+            "join the group that owns the socket (docker), or set DOCKER_HOST to a daemon of yours"
+        )
     return "start it, or set DOCKER_HOST to where one listens"
+
+
+def _knock(host: str) -> None:
+    """Raise the bare OSError of a local socket that can't be reached.
+
+    The client would say it in more words, and leave a socket open each time.
+    """
+    scheme, _, path = host.partition("://")
+    if scheme == "unix":
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(path)
 
 
 @contextlib.contextmanager
@@ -245,11 +208,9 @@ def _failures() -> Iterator[None]:
 
 
 def _away(error: Exception) -> NoReturn:
-    import os
-
     root = _root(error)
     why = getattr(root, "strerror", None) or _line(root)
-    host = os.environ.get("DOCKER_HOST") or "the default socket"
+    host = os.environ.get("DOCKER_HOST") or DEFAULT
     raise ContainerFailed(f"no Docker daemon answers at {host} ({why})") from error
 
 

@@ -45,7 +45,7 @@ class Gsm8k(Loader):
     def published(self) -> Source:
         """See Loader; the invented questions have the mean length of the true ones."""
         rows = [
-            _row(Path("published"), split, index, 0, f"{index:235}", "0")
+            _row(Path("published"), split, index, 0, f"{split} {index:229}", "0")
             for split, size in _PUBLISHED.items()
             for index in range(size)
         ]

@@ -34,8 +34,8 @@ def draw_upstream(
         train: the training tasks in the data's order.
         wrong: how often the instructions in question answered wrong (score 0), by position in
             `train`: all so far, or those shown now for `current_most_frequent`. The authors
-            break ties by a Python set's order and, for that criterion, draw from an unseeded
-            generator; here ties are in the data's order and the step number seeds.
+            break ties by a Python set's order and, for that criterion, go on with the generator
+            that drew the split; here ties are in the data's order and the step number seeds.
     """
     from numpy.random import RandomState  # late: 0.1 s that the port's sampler doesn't need
 

@@ -15,6 +15,7 @@ from opro.evolvers.candidates import Sieve
 from opro.evolvers.history import History, finalists
 from opro.evolvers.params import OPROParams
 from opro.evolvers.plan import plan
+from opro.evolvers.side_scores import SideScores
 from opro.evolvers.state import State
 from opro.records import Candidate, Scored, StepRecord, Validation
 from opro.types import Completion, Dataset, Evaluation, Message, Request
@@ -33,6 +34,7 @@ class OPROEvolver(Evolver):
         self._sieve = Sieve(params, self._initial)
         self._current: Evaluation | None = None
         self._state = State()
+        self._side = SideScores(params, self._history)
 
     @property
     def initial_instructions(self) -> tuple[str, ...]:
@@ -87,7 +89,7 @@ class OPROEvolver(Evolver):
     def _generate(self, ctx: Context, record: StepRecord) -> StepRecord:
         params = self.params
         shown = self._history.shown(params.max_num_instructions, params.score_threshold)
-        ids = self._draw(ctx, shown)
+        ids = self._draw(ctx)
         notices = [] if shown else ["no instruction reaches score_threshold; none is shown"]
         text, replies, trimmed = self._ask(ctx, shown, ids, record.temperature)
         if trimmed:
@@ -101,18 +103,22 @@ class OPROEvolver(Evolver):
             candidates=tuple(candidates),
             best=self._history.best,
             notices=tuple(notices),
-            evaluated=self._extra_scores(ctx, candidates, ids),
+            evaluated=self._side.scores(ctx, candidates, ids),
         )
 
-    def _draw(self, ctx: Context, shown: Sequence[Scored]) -> list[str]:
+    def _draw(self, ctx: Context) -> list[str]:
         params = self.params
         if params.num_exemplars == 0 or params.meta_prompt == "instructions_only":
             return []
         if params.exemplar_sampler == "port":
             assert self._current is not None  # set by `step`
             return exemplars.draw_port(params, ctx.step, self._current)
-        current_only = params.exemplar_criterion == "current_most_frequent"
-        wrong = self._history.wrong({one.md5 for one in shown} if current_only else None)
+        shown: set[str] | None = None
+        if params.exemplar_criterion == "current_most_frequent":
+            threshold = params.score_threshold if ctx.step > 0 else 0.0  # as the authors do
+            kept = self._history.shown(params.max_num_instructions, threshold)
+            shown = {one.md5 for one in kept}
+        wrong = self._history.wrong(shown)
         return exemplars.draw_upstream(params, ctx.step, ctx.dataset.train, wrong)
 
     def _ask(
@@ -183,31 +189,6 @@ class OPROEvolver(Evolver):
         if evaluation.cut:
             reason = "the budget was spent before all its runs were done"
         return replace(candidate, status="unscored", reason=reason, evaluation=evaluation)
-
-    def _extra_scores(
-        self, ctx: Context, candidates: Sequence[Candidate], ids: Sequence[str]
-    ) -> dict[str, float | None]:
-        """Score as the authors' loop can on the side: on the exemplars, and on the eval split.
-
-        Returns:
-            Means by `<what>/<md5>`, e.g. `exemplars/new/0cc1…` or `val/0cc1…`.
-        """
-        params = self.params
-        new = [one.instruction or "" for one in candidates if one.status == "scored"]
-        means: dict[str, float | None] = {}
-        for name, texts in (("new", new), ("old", self._old(ctx.step))):
-            if params.exemplar_scores in (name, "both") and ids and texts:
-                phase = f"exemplars/{name}"
-                for one in ctx.run_agent(texts, phase=phase, task_ids=ids):
-                    means[f"{phase}/{one.md5}"] = one.mean
-        if params.eval_every and ctx.step % params.eval_every == 0 and new:
-            for one in ctx.run_agent(new, phase="periodic validation", split="val"):
-                means[f"val/{one.md5}"] = one.mean
-        return means
-
-    def _old(self, step: int) -> list[str]:
-        entries = (one for one in self._history.all if one.step < step and one.score is not None)
-        return [one.instruction for one in {one.md5: one for one in entries}.values()]
 
     def finalize(self, ctx: Context) -> Choice:
         """Return the best on training, or of the top_k the best on validation."""

@@ -16,7 +16,7 @@ class Upstream(Judge):
     Args:
         form: what a reply is read as.
         boxed: take what the first `\boxed{…}` holds, unchanged, when there is one; the authors
-            do so for GPT scorers.
+            do so when they evaluate GPT scorers, not in the search.
     """
 
     def __init__(self, form: Form, boxed: bool) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from opro.llms.price import Price
 from opro.types import Completion, Request
+
+_WORDS = {"on": True, "off": False}
+Switch = Annotated[bool, BeforeValidator(lambda value: _WORDS.get(str(value), value))]
+"""true or false, or (a word to Hydra, unlike to YAML) on or off."""
 
 
 class LLM(ABC):
@@ -22,6 +28,8 @@ class LLM(ABC):
     max_in_flight: int = 32
     retries: int = 4
     price: Price = Price()
+    tells_cost: bool = False
+    """Whether each answer comes with its cost, so that `price` isn't needed to know it."""
     cache: bool = False
 
     def check(self) -> None:

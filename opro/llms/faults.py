@@ -64,6 +64,7 @@ TABLE: Mapping[str, Rule] = {
     "html": _again("200 with a web page, as gateways and captive portals send"),
     "no_choices": _again("200 with `choices` null, empty or without a message"),
     "null_content": _again("200 with neither text nor a refusal in the message"),
+    "command_failed": _again("llm=command: the program ended with an error or left no answer"),
     "unsupported_parameter": _again(
         "400 for max_tokens or temperature; sent again in the endpoint's way"
     ),
@@ -80,6 +81,7 @@ TABLE: Mapping[str, Rule] = {
     "unauthorized": _stops("401: the key is missing or not accepted"),
     "forbidden": _stops("403: the key may not use this model or endpoint"),
     "not_found": _stops("404: no such model, or a wrong `base_url`"),
+    "command_missing": _stops("llm=command: the program can't be started"),
     "redirected": _stops("3xx: `base_url` should name the place it points to"),
 }
 

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from opro.errors import ConfigError
 from opro.llms import weights
-from opro.llms.base import LLM
+from opro.llms.base import LLM, Switch
 from opro.llms.chat_client import ChatClient, ChatSettings
 from opro.llms.price import Price
 from opro.llms.route import check_base_url
@@ -61,7 +61,7 @@ class LlamaServerLLM(LLM):
         timeout: Annotated[float, Field(gt=0, le=86400)] = 600.0,
         retries: Annotated[int, Field(ge=0, le=100)] = 2,
         max_in_flight: Annotated[int, Field(ge=1, le=4096)] | None = None,
-        cache: bool = True,
+        cache: Switch = True,
     ) -> None:
         if model_path == "???":
             raise ConfigError("llm.model_path must name a GGUF file")

@@ -15,7 +15,7 @@ import pydantic
 import yaml  # type: ignore[import-untyped]
 
 from opro.errors import ConfigError, RunError
-from opro.llms.base import LLM
+from opro.llms.base import LLM, Switch
 from opro.llms.excerpt import excerpt
 from opro.llms.faults import TABLE, Fault
 from opro.llms.price import Price
@@ -78,7 +78,7 @@ class ScriptedLLM(LLM):
         seconds: Annotated[float, pydantic.Field(ge=0)] = 0.0,
         retries: Annotated[int, pydantic.Field(ge=0, le=100)] = 4,
         max_in_flight: Annotated[int, pydantic.Field(ge=1, le=4096)] = 32,
-        cache: bool = False,
+        cache: Switch = False,
     ) -> None:
         if (rules is None) == (path is None):
             raise ConfigError("give one of llm.rules and llm.path, not both or none")

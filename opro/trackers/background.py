@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from opro.evaluated import Evaluated
 from opro.records import RunEnd, RunInfo, StepRecord, Totals
 from opro.trackers.base import Tracker
 
@@ -56,6 +57,10 @@ class BackgroundTracker(Tracker):
             self._note("on_step_end", RuntimeError(f"step {record.step} dropped: tracking is slow"))
             return
         self._put("on_step_end", partial(self._tracker.on_step_end, record, totals))
+
+    def on_evaluation(self, found: Evaluated) -> None:
+        """Queue the tracker's `on_evaluation`."""
+        self._put("on_evaluation", partial(self._tracker.on_evaluation, found))
 
     def on_run_end(self, end: RunEnd) -> None:
         """Queue the tracker's `on_run_end`."""

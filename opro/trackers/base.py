@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
+from opro.errors import ConfigError
+from opro.evaluated import Evaluated
 from opro.records import RunEnd, RunInfo, RunStatus, StepRecord, Totals
 
 
@@ -35,6 +37,10 @@ class Tracker(ABC):
         """
         return {}
 
+    def crown(self, folder: Path) -> None:
+        """Mark the winner of the run in `folder` as the sweep's best; before `close_sweep`."""
+        return
+
     def close_sweep(self, status: RunStatus) -> None:
         """Close what `open_sweep` opened, after its last job; uploads the sweep's report."""
         return
@@ -50,6 +56,29 @@ class Tracker(ABC):
     @abstractmethod
     def on_run_end(self, end: RunEnd) -> None:
         """Log the result and close the run with its status."""
+
+    def on_evaluation(self, found: Evaluated) -> None:
+        """Log an evaluation (`opro.evaluate`); called in place of steps, before `on_run_end`."""
+        return
+
+    def winner_of(self, run_id: str) -> str:
+        """Return the instruction that a tracked run ended with, byte for byte.
+
+        Raises:
+            ConfigError: there is no such run, it has no winner, or this tracker keeps none.
+        """
+        raise ConfigError(f"instructions: mlflow:{run_id}: only tracker=mlflow keeps runs")
+
+    def prompt(self, name: str) -> str:
+        """Return the text of a registered prompt, byte for byte.
+
+        Args:
+            name: `NAME` (its latest version), `NAME@alias` or `NAME/version`.
+
+        Raises:
+            ConfigError: there is no such prompt, or this tracker keeps none.
+        """
+        raise ConfigError(f"instructions: prompt:{name}: only tracker=mlflow keeps prompts")
 
     def where(self) -> str:
         """Return one line that tells a person where to look (the exact UI command), or ''."""

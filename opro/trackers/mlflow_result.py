@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -76,3 +76,14 @@ def register_winner(client: Client, run_id: str, info: RunInfo, summary: Summary
             tag = f"opro.{key.replace('/', '.')}"
             client.call("set_prompt_version_tag", name, version, tag, value)
     client.set_tags(run_id, {PROMPT: f"{name} version {version}, md5 {winner.md5}"})
+
+
+def each(parts: Iterable[Callable[[], object]]) -> list[Exception]:
+    """Call all, also after a failure, and return what was raised."""
+    errors = []
+    for part in parts:
+        try:
+            part()
+        except Exception as error:
+            errors.append(error)
+    return errors

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from opro.errors import RunError
+from opro.evaluated import Evaluated
 from opro.records import RunEnd, RunInfo, RunStatus, StepRecord, Summary, Totals
-from opro.trackers import names, points, process, run_file, tables
+from opro.trackers import mlflow_evaluation, names, points, process, run_file, tables
 from opro.trackers.base import Tracker
+from opro.trackers.mlflow_champion import crown
 from opro.trackers.mlflow_client import Client
-from opro.trackers.mlflow_result import ERROR, register_winner, result_parts
+from opro.trackers.mlflow_result import ERROR, each, register_winner, result_parts
 from opro.trackers.store import resolve
 
 PARENT = "mlflow.parentRunId"
 RUN_KEY = "mlflow.opro.run_key"
 """Tags that start with `mlflow.` are for programs: the UI doesn't show them."""
+
+REPORTS = (".md", ".csv", ".json", ".png", ".html")
+"""What is taken from a sweep's folder."""
 
 
 class MLflowTracker(Tracker):
@@ -83,13 +89,20 @@ class MLflowTracker(Tracker):
         self._sweep = (note.run_id, folder)
         return {PARENT: note.run_id}
 
+    def crown(self, folder: Path) -> None:
+        """Let the registry's alias `champion` name the winner of the run in `folder`."""
+        note = run_file.load(folder, self._store.uri)
+        if note is not None and self._sweep is not None:
+            crown(self._client, note.run_id, self._sweep[0])
+
     def close_sweep(self, status: RunStatus) -> None:
         """Upload the sweep's reports and close the parent run."""
         if self._sweep is None:
             return
         run_id, folder = self._sweep
         for file in sorted(folder.glob("*")):
-            if file.suffix in (".md", ".csv", ".json", ".png") and file.name != run_file.NAME:
+            kind = file.suffix.removeprefix(".")
+            if kind in ("md", "csv", "json", "png", "html") and file.name != run_file.NAME:
                 self._client.log_path(run_id, file)
         self._client.log_note(run_id, folder / "report.md")
         self._client.call("set_terminated", run_id, status)
@@ -196,6 +209,21 @@ class MLflowTracker(Tracker):
             self._note = note
         return note
 
+    # -- an evaluation --------------------------------------------------------------------
+
+    def on_evaluation(self, found: Evaluated) -> None:
+        """Log means, tables and files of an evaluation."""
+        info, note = self._begin()
+        mlflow_evaluation.log(self._client, note.run_id, info.folder, found)
+
+    def winner_of(self, run_id: str) -> str:
+        """Return the instruction that a tracked run ended with."""
+        return mlflow_evaluation.winner_of(self._client, run_id)
+
+    def prompt(self, name: str) -> str:
+        """Return the text of a registered prompt."""
+        return mlflow_evaluation.prompt(self._client, name)
+
     def on_run_end(self, end: RunEnd) -> None:
         """Log the result and close the run, also when a part of that fails."""
         info, note = self._begin()
@@ -208,25 +236,14 @@ class MLflowTracker(Tracker):
                 parts.append(winner)
         # After a signal there may be a second left, so then the status goes first.
         parts = [*parts, close] if end.status == "FINISHED" else [close, *parts]
-        errors = _each(parts)
+        errors = each(parts)
         if errors:
             raise errors[0]
 
     def _catch_up(self, run_id: str, summary: Summary) -> None:
-        """Log the steps that never arrived or could not be sent; their totals are lost."""
+        """Log the steps that never arrived or could not be sent."""
         self._next_step = self._next_number = 0
         self._table = tables.InstructionTable()
-        for record in summary.steps:
-            self._log_step(record, None)
+        for record, totals in zip_longest(summary.steps, summary.spent[: len(summary.steps)]):
+            self._log_step(record, totals)
         self._client.log_table(run_id, tables.INSTRUCTIONS, self._table.text())
-
-
-def _each(parts: Iterable[Callable[[], object]]) -> list[Exception]:
-    """Call all, also after a failure, and return what was raised."""
-    errors = []
-    for part in parts:
-        try:
-            part()
-        except Exception as error:
-            errors.append(error)
-    return errors

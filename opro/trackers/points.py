@@ -10,7 +10,7 @@ from opro.records import StepRecord, Summary, Totals
 from opro.trackers.names import key
 from opro.types import Evaluation, Kind
 
-MARK = "replies/n_candidates"
+MARK = "step_counts/n_candidates"
 """In every step's last batch: a step that has this point is logged completely."""
 
 UNREADABLE = (Kind.UNPARSED, Kind.NO_RESPONSE, Kind.TRUNCATED, Kind.REFUSAL)
@@ -66,12 +66,24 @@ def step_points(record: StepRecord, first: int) -> list[Point]:
         "step/rescore": record.current.mean if record.current and record.step > 0 else None,
         "step/unreadable_share": _unreadable_share([e for _, e in found]),
         "step/shown": record.shown,
-        **{f"step/best_{split}": mean for split, mean in record.evaluated.items()},
+        **_side_values(record.evaluated),
         **_counts(record),
     }
     points = _known(values, record.step)
     points += [Point("candidate/score", e.mean, n) for n, e in found if e.mean is not None]
     return points
+
+
+def _side_values(evaluated: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return mean and max of what was scored on the side: `step/val/mean`, …; not one by one."""
+    groups: dict[str, list[float]] = {}
+    for name, mean in evaluated.items():
+        if mean is not None:
+            groups.setdefault(f"step/{name.rsplit('/', 1)[0]}", []).append(mean)
+    values: dict[str, float | None] = {}
+    for name, means in groups.items():
+        values[f"{name}/mean"], values[f"{name}/max"] = fmean(means), max(means)
+    return values
 
 
 def _known(values: Mapping[str, float | None], x: int) -> list[Point]:
@@ -80,12 +92,12 @@ def _known(values: Mapping[str, float | None], x: int) -> list[Point]:
 
 def _counts(record: StepRecord) -> dict[str, float]:
     return {
-        "replies/n_unique": record.count("scored", "unscored"),
-        "replies/n_scored": record.count("scored"),
-        "replies/n_unscored": record.count("unscored"),
-        "replies/n_duplicate": record.count("duplicate"),
-        "replies/n_skipped": record.count("skipped"),
-        "replies/n_failed": record.count("failed"),
+        "step_counts/n_unique": record.count("scored", "unscored"),
+        "step_counts/n_scored": record.count("scored"),
+        "step_counts/n_unscored": record.count("unscored"),
+        "step_counts/n_duplicate": record.count("duplicate"),
+        "step_counts/n_skipped": record.count("skipped"),
+        "step_counts/n_failed": record.count("failed"),
     }
 
 
@@ -98,6 +110,11 @@ def last_points(record: StepRecord, totals: Totals | None) -> list[Point]:
     """Return the mark and what the run consumed up to the step (None: not known any more)."""
     mark = Point(MARK, len(record.candidates), record.step)
     return [mark, *(_known(_totals(totals), record.step) if totals else [])]
+
+
+def total_points(totals: Totals, x: int) -> list[Point]:
+    """Return what was consumed so far."""
+    return _known(_totals(totals), x)
 
 
 def _totals(totals: Totals) -> dict[str, float | None]:

@@ -30,8 +30,12 @@ def is_gone(written: Mapping[str, str]) -> bool:
 
 
 def _born(pid: int) -> str:
-    """Return when a process started, in the kernel's ticks; '' where that can't be read."""
+    """Return when a process started, in the kernel's ticks; '' where that can't be read.
+
+    A dead process that nobody has waited for is as good as gone: '' as well.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if state in "ZX" else fields[18]
     except (OSError, IndexError):
         return ""

@@ -27,10 +27,19 @@ def test_no_score_is_unparsed() -> None:
     assert "no score" in verdict.feedback
 
 
-def test_a_limit_stays_a_limit() -> None:
-    run = Rollout(output="done", score=1.0, kind=Kind.LIMIT, reason="30 seconds are over")
+@pytest.mark.parametrize(
+    ("score", "rated", "kind"),
+    [
+        (None, 0.0, Kind.LIMIT),
+        (0.0, 0.0, Kind.LIMIT),
+        (0.5, 0.5, Kind.LIMIT),
+        (1.0, 1.0, Kind.RIGHT),
+    ],
+)
+def test_a_limit_is_rated_by_the_check_or_0(score: float, rated: float, kind: Kind) -> None:
+    run = Rollout(output="done", score=score, kind=Kind.LIMIT, reason="30 seconds are over")
     verdict = Environment().rate(TASK, run)
-    assert (verdict.score, verdict.kind) == (0.0, Kind.LIMIT)
+    assert (verdict.score, verdict.kind) == (rated, kind)
     assert verdict.feedback == "30 seconds are over."
 
 

@@ -50,6 +50,9 @@ def stand_ins(base_url: str, folder: Path) -> dict[str, object]:
         "model": "suite-model",
         "model_path": str(gguf),
         "rules": [{"reply": "The answer is 18."}],
+        "command": ["printf", "The answer is 18."],
+        "output_file": None,
+        "reply_field": None,
     }
 
 
