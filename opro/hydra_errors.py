@@ -33,4 +33,6 @@ def _unknown_key(cause: BaseException, parent: object) -> str:
     except TypeError:
         known = []
     full, key = getattr(cause, "full_key", ""), str(getattr(cause, "key", ""))
+    if not known:  # a mapping of the user's own, as `llm.extra_body`
+        return f"{full}: not there yet; add it by a plus sign: +{full}=…"
     return f"{full}: unknown key{nearest(key, known)}; known are: {', '.join(known)}"

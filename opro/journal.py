@@ -15,6 +15,7 @@ from opro.types import Position
 
 Entry = Mapping[str, Any]
 _AT = '{"at":'
+_JSON = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Journal:
@@ -55,7 +56,7 @@ class Journal:
         if known:
             self._load()
         if self._end == 0:
-            self._append(json.dumps(header, separators=(",", ":")).encode() + b"\n")
+            self._append(_JSON(header).encode() + b"\n")
 
     def get(self, at: Position) -> Entry | None:
         """Return the entry at a position and forget where it lies; None when there is none."""
@@ -69,7 +70,8 @@ class Journal:
 
     def has(self, at: Position) -> bool:
         """Return whether an entry waits at a position."""
-        return _digest(_encode(at)) in self._index
+        # In a run that isn't resumed nothing waits, and this is asked for each call.
+        return bool(self._index) and _digest(_encode(at)) in self._index
 
     def put(self, at: Position, entry: Entry) -> None:
         """Append one entry; the position must be new.
@@ -77,7 +79,7 @@ class Journal:
         Raises:
             RunError: the line could not be written (disk full, folder gone).
         """
-        body = json.dumps(entry, separators=(",", ":"))[1:]
+        body = _JSON(entry)[1:]
         line = f"{_AT}{_encode(at)}{',' if body != '}' else ''}{body}\n"
         with self._lock:
             self._append(line.encode())
@@ -108,7 +110,7 @@ class Journal:
         if void_errors_from is not None:
             entry["void_errors_from"] = void_errors_from
         with self._lock:
-            self._append(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
+            self._append(_JSON(entry).encode() + b"\n")
         self.sync()
 
     def sync(self) -> None:
@@ -178,7 +180,7 @@ class Journal:
 
 
 def _encode(at: Position) -> str:
-    return json.dumps(list(at), separators=(",", ":"))
+    return _JSON(at)
 
 
 def _digest(text: str) -> int:

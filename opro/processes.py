@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import os
 import re
 import selectors
@@ -81,7 +82,7 @@ class Processes:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: dict[int, tuple[subprocess.Popen[bytes], Path]] = {}
-        self._closed = False
+        self._known = self._closed = False
 
     def run(self, command: Command) -> Ended:
         """Run a command and end all that it started.
@@ -127,8 +128,10 @@ class Processes:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        atexit.register(self.close)  # for whoever ends without calling it; once more is nothing
         with self._lock:
+            if not self._known:
+                atexit.register(self.close)  # for whoever ends without calling it
+            self._known = True
             self._running[popen.pid] = popen, command.scratch
         try:
             if self._closed:
@@ -148,11 +151,15 @@ def scratch_folder() -> Iterator[Path]:
     """Make a folder that only we can read, with an empty `work` in it; remove it at the end."""
     me = owner.myself()
     path = Path(tempfile.mkdtemp(prefix=f"opro-{me.pid}-{me.began}-"))
+    # A worker's thread may be stopped with the process before it comes to the end of this block.
+    remove = functools.partial(remove_folder, path)
+    atexit.register(remove)
     try:
         (path / "work").mkdir()
         yield path
     finally:
         remove_folder(path)
+        atexit.unregister(remove)
 
 
 def scratch_folders() -> list[tuple[Path, owner.Owner]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from opro import markdown as md
 from opro.plain import cell, fence
 from opro.records import Candidate, StepRecord
+from opro.transcript import one_run
 
 STATE = "state/opro.json"
 
@@ -31,6 +32,7 @@ def render_step(record: StepRecord) -> str:
             if c.status in ("scored", "unscored")
             for text in _full(c)
         ],
+        *one_run(record),
     ]
     return md.page(parts)
 

@@ -92,13 +92,14 @@ class Rollouts:
             Interrupted, FatalEndpointError, ScoreError, RunError: the run must end; the finished
                 runs are in the journal.
         """
+        md5s = [md5_of(job.instruction) for job in jobs]
         pairs = [
             _Pair(
                 job=number,
                 index=index,
                 task=task,
                 instruction=job.instruction,
-                at=(*job.at, md5_of(job.instruction), job.split, task.id),
+                at=(*job.at, md5s[number], job.split, task.id),
                 sample=job.sample,
             )
             for number, job in enumerate(jobs)

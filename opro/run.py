@@ -6,14 +6,15 @@ import os
 import signal
 import sys
 import traceback
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import hydra
+from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).resolve().parent
 CONF = next(path for path in (_PACKAGE / "conf", _PACKAGE.parent / "conf") if path.is_dir())
 """The configuration tree: inside an installed package, beside it in a checkout."""
-
-# Our presets carry their plugin's name, and are the better for being checked against its schema.
-warnings.filterwarnings("ignore", message=r"\s*'hydra/(launcher|sweeper)/\w+' is validated")
 
 _started = False
 _status = 0
@@ -118,6 +116,7 @@ def main(entry: Callable[[], Any] = _main) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that errors reach us instead of Hydra's printer
     # Hydra's parser takes overrides on one side of `-m` only.
     sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))
+    _prefer_presets()
     status = 1
     try:
         status = _guarded(entry)
@@ -129,6 +128,17 @@ def main(entry: Callable[[], Any] = _main) -> int:
     return status
 
 
+def _prefer_presets() -> None:
+    """Let the presets in `conf/hydra/` stand for what plugins register under the same names.
+
+    Hydra would hold them to the plugin's schema and warn of that, or refuse it (Optuna's).
+    """
+    Plugins.instance()  # registers them, if it hasn't
+    registered: Any = ConfigStore.instance().repo.get("hydra", {})
+    for path in (CONF / "hydra").glob("*/*.yaml"):
+        registered.get(path.parent.name, {}).pop(path.name, None)
+
+
 def _guarded(entry: Callable[[], Any]) -> int:
     try:
         entry()
@@ -137,7 +147,7 @@ def _guarded(entry: Callable[[], Any]) -> int:
     except (HydraException, OmegaConfBaseException) as error:
         return _fail(one_line(error), 2)
     except ValueError as error:
-        if _started:  # a bug of ours; Hydra's own come before any job
+        if _started and _sweep is None:  # a bug of ours; Hydra's own come before any job
             raise
         return _fail(one_line(error), 2)
     except ConfigError as error:

@@ -93,6 +93,7 @@ class Sweep:
         kept = os.environ.get("PYTHONWARNINGS")
         quiet = "ignore:resource_tracker:UserWarning"
         os.environ["PYTHONWARNINGS"] = f"{kept},{quiet}" if kept else quiet
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray phones home unless told not to
         threading.Thread(target=self._watch, name="sweep", daemon=True).start()
 
     def tell(self) -> None:
@@ -187,14 +188,17 @@ class Sweep:
         again = self._state.signal is not None
         self._state.signal = number
         ask_to_stop(self.folder, "signal")
+        for note in self._others():
+            process.terminate(note.owner)  # at once, if it is on this machine
         end = time.monotonic() + (0.0 if again else SIGNAL_GRACE)
-        while time.monotonic() < end and self._others_run():
+        while time.monotonic() < end and self._others():
             time.sleep(0.05)
         raise SystemExit(128 + number)
 
-    def _others_run(self) -> bool:
+    def _others(self) -> list[JobNote]:
+        """Return the notes of jobs at work in other processes."""
         here = process.tags()
-        return any(note.is_running and note.owner != here for note in self._notes())
+        return [note for note in self._notes() if note.is_running and note.owner != here]
 
     def _watch(self) -> None:
         while not self._over.wait(LOOK_SECONDS):

@@ -15,11 +15,14 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from opro.assembly import assemble
 from opro.composed import plain_config, raw_config, secrets_of, task_overrides
 from opro.errors import ConfigError
+from opro.hydra_errors import one_line
 from opro.job import Place
 from opro.llms.base import LLM
 from opro.planning import Plan, make_plan, render
@@ -105,15 +108,17 @@ class _Found:
 
     def check(self, config: DictConfig, overrides: Sequence[str], name: str) -> None:
         """Compose and build one job; a ConfigError names it."""
-        composed = GlobalHydra.instance().config_loader().load_sweep_config(config, list(overrides))
+        loader = GlobalHydra.instance().config_loader()
         try:
+            composed = loader.load_sweep_config(config, list(overrides))
             refuse_secrets(raw_config(composed))
             plain = plain_config(composed)
             assembly = assemble(plain, Path.cwd())
             place = Place(launch=Path.cwd(), folder=Path.cwd(), secrets=secrets_of(composed))
             settings = fingerprint(assembly, plain, place)
-        except ConfigError as error:
-            raise ConfigError(f"{error} (job {name})" if name else str(error)) from None
+        except (ConfigError, HydraException, OmegaConfBaseException) as error:
+            text = str(error) if isinstance(error, ConfigError) else one_line(error)
+            raise ConfigError(f"{text} (job {name})" if name else text) from None
         plan = make_plan(assembly)
         self.plans.append(replace(plan, title=f"{name}: {plan.title}") if name else plan)
         self.settings.append(settings)
@@ -132,7 +137,8 @@ def width(launcher: Mapping[str, Any], jobs: int) -> int:
     """
     if launcher["_target_"] == BASIC:
         return 1
-    limit = launcher.get("n_jobs") or launcher.get("array_parallelism")
+    ray = (launcher.get("ray") or {}).get("init") or {}
+    limit = launcher.get("n_jobs") or launcher.get("array_parallelism") or ray.get("num_cpus")
     if limit is None:
         return max(1, jobs)
     limit = int(limit) if int(limit) > 0 else len(os.sched_getaffinity(0))

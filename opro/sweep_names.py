@@ -26,7 +26,7 @@ def job_name(overrides: Sequence[str], swept: Sequence[str]) -> str:
         return "job"
     whole = ",".join(f"{key}={value}" for key, value in sorted(named.items()))
     text = ",".join(f"{shorts[key]}={named[key]}" for key in shorts if key in named)
-    short = _ODD.sub("-", text).strip("-.")
+    short = _ODD.sub("-", text).strip("-.").replace("=-", "=").replace("-,", ",")
     if short == text and len(short) <= MAX_NAME:
         return short
     digest = hashlib.sha256(whole.encode("utf-8", "backslashreplace")).hexdigest()[:8]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opro import template
+from opro import template, transcript
 from opro.assembly import Assembly
 from opro.errors import BudgetExceeded, RunError
 from opro.evolvers.base import Choice
@@ -137,6 +137,9 @@ class Trainer:
             for one in record.candidates
         ]
         parts.folder.write_json(f"{name}/replies.json", replies)
+        acted = transcript.trajectories(record)
+        if acted:
+            parts.folder.write(f"{name}/{transcript.FILE}", acted)
         parts.folder.write(f"{name}/report.md", render_step(record))
         parts.folder.write(f"state/{self._evolver.name}.json", self._evolver.state())
         parts.folder.write(template.FILE_NAME, record.best.instruction)
@@ -182,7 +185,7 @@ class Trainer:
 
 
 _HINTS = {
-    Kind.TRUNCATED: "raise agent.max_tokens",
+    Kind.TRUNCATED: "cut off before an answer could be read; is agent.max_tokens too low?",
     Kind.UNPARSED: "the judge finds no answer in them; look at the journal before you trust 0",
     Kind.NO_RESPONSE: "the endpoint answers with nothing",
     Kind.REFUSAL: "the model refuses",

@@ -27,7 +27,9 @@ PIECES = [
     "${{ secrets.X }} `$(rm -rf /)` \\n",
 ]
 ALL = " ~ ".join(PIECES)
-INSTRUCTION = polish(f"Follow {ALL}")
+INSTRUCTION = polish("Follow " + ALL.replace("\ud800", "\ue000"))
+"""As the rest, but valid Unicode, which `template: prompt-only@1.0` asks of it."""
+
 HUGE = ALL + "z" * 1_000_000
 IDS = ["../../up", "a/b", "${oc.env:HOME}", "%s{}", "n\0l", "\udc80", "\u202e", "<b>🦊</b>\x1b[1m"]
 
@@ -35,7 +37,7 @@ IDS = ["../../up", "a/b", "${oc.env:HOME}", "%s{}", "n\0l", "\udc80", "\u202e", 
 @pytest.fixture
 def server() -> Iterator[Loopback]:
     rules: list[dict[str, Any]] = [
-        {"contains": [OPTIMIZER], "text": f"<INS>{INSTRUCTION}</INS>"},
+        {"contains": [OPTIMIZER], "text": [f"<INS>{INSTRUCTION}</INS>", "<INS>\ud800</INS>"]},
         {"contains": [INSTRUCTION], "text": HUGE},
         {"contains": [], "text": f"{ALL} The answer is 3."},
     ]
@@ -69,6 +71,8 @@ def test_hostile_text_passes_through_a_whole_run(search: Search, server: Loopbac
     state = search.state()
     assert state["task_ids"] == IDS
     assert state["history"][1]["instruction"] == INSTRUCTION
+    rejected = [one for one in state["steps"][0]["candidates"] if one["status"] == "skipped"]
+    assert rejected and rejected[0]["instruction"] == "\ud800"
     runs = [entry for entry in search.entries() if "text" in entry]
     assert sum(entry["text"] == HUGE for entry in runs) == len(IDS)
     assert (search.path() / "output/step_000/replies.json").read_text("utf-8")

@@ -90,6 +90,10 @@ def test_no_secret_is_kept_when_the_endpoint_repeats_it(search: Search, server: 
     [
         ("llm.base_url=http://me:hunter2-pw@127.0.0.1:9/v1", "hunter2-pw", "llm.base_url"),
         ("+llm.extra_body.api_key=hunter2-pw", "hunter2-pw", "llm.extra_body.api_key"),
+        ("llm.api_key_env=sk-hunter2-password", "sk-hunter2", "llm.api_key_env"),
+        ("llm.api_key_env=hunter2-pw", "hunter2", "llm.api_key_env must be the name of"),
+        ("+llm.headers_env.X-Key=hunter2-pw", "hunter2", "llm.headers_env.X-Key must be"),
+        ("llm.headers_env={X-Key: A}", "nothing", "llm.headers_env.X-Key: not there yet; add it"),
         ("+llm.extra_body.note=sk-hunter2-password", "sk-hunter2", "llm.extra_body.note"),
     ],
 )

@@ -45,6 +45,8 @@ from opro.agents.terminal_text import PROTOCOL
 from opro.errors import ConfigError, Interrupted
 from opro.types import Kind, Message, Rollout, Task
 
+PATIENCE = 5.0
+"""Seconds that `close` waits for containers that are just being made."""
 NOBODY = 65534
 """Runs the commands when we are root ourselves."""
 
@@ -75,7 +77,8 @@ class TerminalAgent(Agent):
         self._asking = Asking(
             temperature=temperature, max_tokens=max_tokens, shown_chars=shown_chars
         )
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._starts = self._starting = 0
         self._running: set[str] = set()
         self._closed = False
         self._version: str | None = None
@@ -125,7 +128,8 @@ class TerminalAgent(Agent):
         atexit.unregister(self.close)
         with self._lock:
             self._closed = True
-            left, self._running = list(self._running), set()
+            self._lock.wait_for(lambda: not self._starting, PATIENCE)
+            left = list(self._running)
         try:
             with ThreadPoolExecutor(8) as pool:
                 list(pool.map(_remove, left))
@@ -136,23 +140,34 @@ class TerminalAgent(Agent):
     def _container(self, told: TerminalTask, task: Task, session: Session) -> Iterator[Container]:
         with Engine(self._version) as engine:
             self._version = engine.version
-            name = engine.start(_box(told, task, session))
+            name = self._started(engine, _box(told, task, session))
             try:
-                self._hold(name)
                 yield Container(engine, name)
             finally:
-                with self._lock:
-                    self._running.discard(name)
                 # What a daemon that went away leaves behind is for `python -m opro.clean`.
                 with contextlib.suppress(ContainerFailed):
                     engine.remove(name)
+                with self._lock:  # only now: until then `close` must know of it
+                    self._running.discard(name)
 
-    def _hold(self, name: str) -> None:
+    def _started(self, engine: Engine, box: Box) -> str:
+        """Start a container that `close` knows of, or waits for while it is being made."""
         with self._lock:
             if self._closed:
                 raise ContainerFailed("the run is ending")
-            self._running.add(name)
-        atexit.register(self.close)  # for whoever ends without calling it; once more is nothing
+            if not self._starts:
+                atexit.register(self.close)  # for whoever ends without calling it
+            self._starts += 1
+            self._starting += 1
+        name = None
+        try:
+            name = engine.start(box)
+        finally:
+            with self._lock:
+                self._starting -= 1
+                self._running |= set() if name is None else {name}
+                self._lock.notify_all()
+        return name
 
 
 def _remove(name: str) -> None:

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from opro.argv import absolute, check_argv, environment, fill
 from opro.llms.base import LLM, Switch
-from opro.llms.command_reply import Places, read
+from opro.llms.command_reply import Places, read, said
 from opro.llms.excerpt import excerpt
 from opro.llms.faults import Fault
 from opro.llms.price import Price
@@ -159,14 +159,17 @@ class CommandLLM(LLM):
             what = f"more than llm.max_output_bytes={self._max_bytes} bytes"
             raise Fault("command_failed", f"{program}: printed {what}")
         if ended.code:
-            text = (ended.stderr.strip() or ended.stdout.strip())[-400:]
-            said = f": '{excerpt(text, self._secrets(), 400)}'" if text else ""
-            raise Fault("command_failed", f"{program} {_how(ended.code)}{said}")
+            text = ended.stderr.decode("utf-8", "replace") or self._said(ended)
+            tail = f": '{excerpt(text.strip()[-400:], self._secrets(), 400)}'" if text else ""
+            raise Fault("command_failed", f"{program} {_how(ended.code)}{tail}")
+
+    def _said(self, ended: Ended) -> str:
+        return said(ended.stdout.decode("utf-8", "replace"), self._places)
 
     def _secrets(self) -> list[str]:
         """Return what the program may know, but must not tell in a message."""
         given = environment(self._env)
-        return [value for name, value in given.items() if re.search("KEY|TOKEN|SECRET", name)]
+        return [value for name, value in given.items() if re.search("(KEY|TOKEN|SECRET)$", name)]
 
     def _answer(self, ended: Ended, folder: Path) -> str:
         if self._output_file is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,15 @@ def read(text: str, places: Places, program: str) -> Completion:
     if not text.strip():
         raise Fault("null_content", f"{program}: no text in its answer", usage=_free(usage))
     return Completion(text=text.strip("\r\n"), finish_reason="stop", usage=usage)
+
+
+def said(text: str, places: Places) -> str:
+    """Return what a failed program has to say: its JSON's text, or all that it printed."""
+    if places.reply is not None:
+        with contextlib.suppress(Fault):
+            found = _at(_object(text, ""), places.reply)
+            return found if isinstance(found, str) else text
+    return text
 
 
 def _object(text: str, program: str) -> Mapping[str, Any]:

@@ -166,6 +166,9 @@ class LlamaServerLLM(LLM):
         params.port = 0
         params.verbosity = -1
         params.ui = False
+        # Keeping past prompts in memory (8 GB by default) brings nothing here: a slot's own
+        # prefix is reused anyway, and the process grew past 1 GB in a search.
+        params.cache_ram_mib = 0
         try:
             self._server = library.Server(params)
         except Exception as error:

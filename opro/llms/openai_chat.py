@@ -7,6 +7,7 @@ over `opro.llms.wire`, which measured at a tenth of the package's CPU per call.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -22,6 +23,8 @@ from opro.llms.route import check_base_url
 from opro.types import Completion, Request
 
 OFFICIAL = "https://api.openai.com/v1"
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class OpenAILLM(LLM):
@@ -158,6 +161,11 @@ def _client_headers(base_url: str) -> dict[str, str]:
 
 def _from_environment(variable: str, config_key: str) -> str:
     """Return a variable's value, stripped. The errors name the variable, never the value."""
+    if not _VARIABLE.fullmatch(variable):
+        raise ConfigError(
+            f"{config_key} must be the name of an environment variable (letters, digits and _),"
+            " not the secret itself"
+        )
     value = os.environ.get(variable, "").strip()
     if not value:
         raise ConfigError(f"environment variable {variable!r} is not set; {config_key} names it")

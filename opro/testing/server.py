@@ -77,6 +77,7 @@ class Server:
                 setattr(self, name, settings.pop(name))
         if settings:
             raise ValueError(f"unknown settings: {', '.join(settings)}")
+        self._admit_waiting()
         if refuse is not None and self._listener is not None:
             self._listener.close()
             for transport in self.transports:
@@ -97,7 +98,10 @@ class Server:
     def release(self) -> None:
         """Give a slot back, to the one that waits longest."""
         self._serving -= 1
-        if self._waiting and (self.slots is None or self._serving < self.slots):
+        self._admit_waiting()
+
+    def _admit_waiting(self) -> None:
+        while self._waiting and (self.slots is None or self._serving < self.slots):
             self._serving += 1
             self._waiting.popleft()()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +29,14 @@ def is_gone(written: Mapping[str, str]) -> bool:
     except OSError:
         return False
     return written.get(BORN, "") != _born(int(pid))  # the number was given to another process
+
+
+def terminate(written: Mapping[str, str]) -> None:
+    """Send SIGTERM to the process that the tags name, if it is on this host and runs."""
+    pid = written.get(PID, "")
+    if written.get(HOST) == socket.gethostname() and pid.isdigit() and not is_gone(written):
+        with contextlib.suppress(OSError):
+            os.kill(int(pid), signal.SIGTERM)
 
 
 def _born(pid: int) -> str:

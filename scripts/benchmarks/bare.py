@@ -44,6 +44,4 @@ def main(url: str, load: Load) -> None:
 
 if __name__ == "__main__":
     tasks, candidates, steps, in_flight = map(int, sys.argv[2:])
-    main(
-        sys.argv[1], Load(tasks=tasks, candidates=candidates, steps=steps, in_flight=in_flight)
-    )
+    main(sys.argv[1], Load(tasks=tasks, candidates=candidates, steps=steps, in_flight=in_flight))

@@ -26,7 +26,9 @@ def main(arguments: list[str]) -> int:
             print(f"{name:<12}{(_module(name).__doc__ or '').splitlines()[0]}")
         return 2 if arguments and not arguments[0].startswith("-") else 0
     scenario = _module(arguments[0])
-    parser = argparse.ArgumentParser(prog=f"scripts/bench {arguments[0]}", description=scenario.__doc__)
+    parser = argparse.ArgumentParser(
+        prog=f"scripts/bench {arguments[0]}", description=scenario.__doc__
+    )
     scenario.add_arguments(parser)
     settings = parser.parse_args(arguments[1:])
     print(machine.describe())

@@ -61,7 +61,7 @@ def test_containers_after_a_signal_and_after_a_kill(
         killed.kill()
         asked.send_signal(signal.SIGINT)
         began = time.monotonic()
-        asked.communicate(timeout=20)
+        asked.communicate(timeout=60)
         assert time.monotonic() - began < 12
         assert asked.returncode not in (0, 2)
         killed.communicate()
@@ -92,6 +92,9 @@ def clean_up(daemon: Engine, capsys: pytest.CaptureFixture[str]) -> None:
         daemon.remove(living)
 
 
+NAMES = ("pid", "own")
+
+
 def test_commands_after_a_signal_and_after_a_kill(
     search: Search, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,14 +104,22 @@ def test_commands_after_a_signal_and_after_a_kill(
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     program = "setsid sh -c 'echo $$ > pid; exec sleep 61' & echo $$ > own; exec sleep 61"
     command = ("agent=command", f"agent.command=[sh,-c,{json.dumps(program)}]", "judge=exact")
-    folders = lambda: list(scratch.glob("opro-*/work/pid"))  # noqa: E731
+
+    def folders() -> list[Path]:
+        return list(scratch.glob("opro-*/work/pid"))
+
+    def written() -> list[str]:
+        texts = [
+            path.read_text().strip() for path in scratch.glob("opro-*/work/*") if path.name in NAMES
+        ]
+        return [text for text in texts if text]
+
     with start(search, "asked", *command) as asked, start(search, "killed", *command) as killed:
-        wait_for(lambda: len([path for path in folders() if path.read_text().strip()]) == 4)
-        pids = [int(path.read_text()) for path in folders()]
-        pids += [int((path.parent / "own").read_text()) for path in folders()]
+        wait_for(lambda: len(written()) == 8)
+        pids = list(map(int, written()))
         killed.kill()
         asked.send_signal(signal.SIGINT)
-        asked.communicate(timeout=20)
+        asked.communicate(timeout=60)
         killed.communicate()
     assert len(folders()) == 2  # of the killed one
     assert sum(map(runs, pids)) == 4

@@ -92,7 +92,12 @@ def test_claudes_json(tmp_path: Path) -> None:
     ("printed", "code", "kind", "said"),
     [
         ({**JSON, "is_error": True, "result": "Not logged in"}, 0, "command_failed", "Not logged"),
-        ({**JSON, "is_error": True, "result": "Not logged in"}, 1, "command_failed", "exited with"),
+        (
+            {**JSON, "is_error": True, "result": "Not logged in"},
+            1,
+            "command_failed",
+            "1: 'Not logged",
+        ),
         ("Please log in", 0, "invalid_json", "'Please log in"),
         ({**JSON, "result": " "}, 0, "null_content", "no text in its answer"),
         ({**JSON, "result": None}, 0, "null_content", "no text in its answer"),

@@ -1,0 +1,203 @@
+"""Sweeps from the command line: names, checks, continuing, failures, signals, launchers."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from opro.sweep_names import job_name
+from opro.testing.handle import in_process
+from tests.sweeps import Done, Sandbox, end_session, session, slowness
+
+GRID = ["evolver.params.n_candidates=2,3", "evolver.params.select=train,validation"]
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    with in_process() as server:
+        yield Sandbox(tmp_path, server)
+
+
+# -- names ------------------------------------------------------------------------------------
+
+
+def test_names_are_short_and_stable_and_keep_hostile_values_apart() -> None:
+    keys = ["evolver.params.n_candidates", "evolver.params.select"]
+    job = ["seed=1", "evolver.params.select=train", "evolver.params.n_candidates=4"]
+    assert job_name(job, keys) == "n_candidates=4,select=train"
+    assert job_name(["llm=openai"], ["llm"]) == "llm=openai"
+    assert job_name(job, ["seed"]) == "seed=1"
+    both = ["llm.model=a", "agent.llm.model=b"]
+    assert job_name(both, ["llm.model", "agent.llm.model"]) == "llm.model=a,agent.llm.model=b"
+
+
+def test_hostile_and_long_values_fit_a_folder_name() -> None:
+    key = "evolver.initial_instructions"
+    names = {
+        job_name([f"{key}={text}"], [key]) for text in ("a/../b", "a-..-b", "x" * 900, "x" * 901)
+    }
+    assert len(names) == 4
+    for name in names:
+        assert len(name) <= 80 and "/" not in name and not name.startswith(".")
+
+
+# -- one sweep, continued -----------------------------------------------------------------------
+
+
+def test_a_sweep_is_checked_run_skipped_grown_and_guarded(sandbox: Sandbox) -> None:
+    plan = sandbox.sweep(*GRID, "plan=true")
+    assert plan.status == 0 and plan.text.count("plan 4") == 2, plan.text
+    wrong = sandbox.sweep("evolver.params.select=train,nonsense")
+    assert wrong.status == 2 and "select=nonsense" in wrong and "Traceback" not in wrong
+    typo = sandbox.sweep("evolver.params.n_candidate=2,3")
+    assert typo.status == 2 and "did you mean" in typo and "Traceback" not in typo
+    assert not (sandbox.folder / "mlruns").exists() and sandbox.requests() == 0
+
+    first = sandbox.sweep(*GRID)
+    assert first.status == 0, first.text
+    assert "4 jobs over evolver.params.n_candidates (2, 3)" in first
+    assert "launcher basic, one at a time" in first and "4 of 4 jobs ok" in first
+    names = [f"n_candidates={n},select={s}" for n in (2, 3) for s in ("train", "validation")]
+    assert sandbox.jobs() == names
+    assert sandbox.requests() > 50
+
+    # Again: nothing is sent. Grown: only what is new. The lone new value keeps its job's name.
+    again = sandbox.sweep(GRID[0].replace("2,3", "2,3,1"), GRID[1])
+    assert again.status == 0 and again.text.count("(finished before)") == 8, again.text
+    assert sandbox.jobs() == [f"n_candidates=1,select={s}" for s in ("train", "validation")] + names
+    sent = sandbox.requests()
+    texts = [(sandbox.path(name) / "journal.jsonl").read_text() for name in names]
+    assert 0 < sent < sum(text.count("\n") for text in texts) / 2
+
+    changed = sandbox.sweep(*GRID, "judge=exact")
+    assert changed.status == 2 and "was run with other settings" in changed
+    other_grid = sandbox.sweep("evolver.params.n_candidates=7,8", GRID[1], "evolver.params.top_k=1")
+    assert other_grid.status == 2 and "top_k: 3 -> 1" in other_grid
+    assert sandbox.requests() == 0
+
+
+def test_equal_requests_are_sent_once(sandbox: Sandbox) -> None:
+    sandbox.sweep(*GRID)
+    with_cache = sandbox.requests()
+    sandbox.sweep(*GRID, "trainer.run_name=T", "llm.cache=off")
+    without = sandbox.requests()
+    results = [
+        [
+            json.loads(path.read_text())["winner"]
+            for path in sorted(sandbox.folder.glob(f"mlruns/sweeps/{name}/*/result.json"))
+        ]
+        for name in "ST"
+    ]
+    assert results[0] == results[1] and len(results[0]) == 4
+    assert with_cache < 0.6 * without
+
+
+# -- failures -------------------------------------------------------------------------------------
+
+
+def test_failures_are_shown_when_they_happen_and_the_others_go_on(sandbox: Sandbox) -> None:
+    sandbox.server.control(faults=[{"kind": "401", "contains": ["bad"]}])
+    texts = "evolver.initial_instructions=[bad one],[bad two],[fine]"
+    done = sandbox.sweep(texts)
+    assert done.status == 1
+    shown = done.text.index("[1/3] failed")
+    assert "evolver.initial_instructions=[bad\\ one]" in done.text[
+        shown:
+    ] and shown < done.text.index("[2/3] failed")
+    assert "[3/3] ok" in done and "1 of 3 jobs ok" in done
+    bad = next(name for name in sandbox.jobs() if sandbox.note(name)["status"] == "failed")
+    assert "HTTP 401" in (sandbox.path(bad) / "job.log").read_text()
+    assert "HTTP 401" in (sandbox.path(bad) / "error.txt").read_text()
+
+    stopped = sandbox.sweep(texts, "trainer.run_name=T", "trainer.stop_sweep_on_failure=true")
+    assert stopped.status == 1 and stopped.text.count("not run") == 2
+    assert "0 of 3 jobs ok" in stopped
+
+
+# -- signals --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("launcher", "number"), [("basic", signal.SIGINT), ("joblib", signal.SIGTERM)]
+)
+def test_a_signal_ends_everything_soon_and_keeps_what_is_finished(
+    sandbox: Sandbox, launcher: str, number: signal.Signals
+) -> None:
+    arguments = [
+        "-m",
+        *sandbox.settings,
+        "tracker=none",
+        "llm.cache=off",
+        "evolver.params.n_candidates=2,3,4",
+        f"hydra/launcher={launcher}",
+    ]
+    process = sandbox.start(*arguments)
+    try:
+        sandbox.wait_for_requests(20, process)
+        sandbox.server.control(latency=30.0)
+        time.sleep(0.5 * slowness())  # now every slot waits for an answer that doesn't come
+        began = time.monotonic()
+        os.kill(process.pid, number)
+        time.sleep(0.3 * slowness())
+        sent = sandbox.requests(reset=False)
+        process.wait(60)
+        took = time.monotonic() - began
+        assert sandbox.requests(reset=False) == sent
+        time.sleep(2.0)
+        assert session(process) == []
+    finally:
+        end_session(process)
+    text = process.communicate()[0]
+    assert process.returncode == 128 + number, text
+    assert took < 5.0 * slowness()
+    assert "killed" in text and "Traceback" not in text
+    assert {sandbox.note(name)["status"] for name in sandbox.jobs()} <= {"killed", "ok"}
+    sandbox.server.control(latency=0.0, reset=True)
+    kept = sum(
+        (sandbox.path(name) / "journal.jsonl").read_text().count('"finish"')
+        for name in sandbox.jobs()
+    )
+    assert kept >= 20
+    again = Done(sandbox.start(*arguments))
+    assert again.status == 0 and "3 of 3 jobs ok" in again, again.text
+
+
+# -- launchers and sweepers ----------------------------------------------------------------------
+
+
+def installed(plugin: str) -> bool:
+    return importlib.util.find_spec(f"hydra_plugins.{plugin}") is not None
+
+
+@pytest.mark.parametrize("launcher", ["submitit_local", "ray"])
+def test_other_launchers_run_every_job(sandbox: Sandbox, launcher: str) -> None:
+    if not installed(f"hydra_{launcher.removesuffix('_local')}_launcher"):
+        done = sandbox.sweep(GRID[0], f"hydra/launcher={launcher}")
+        assert done.status == 2 and "install the extra" in done
+        pytest.skip(f"the plugin for {launcher} isn't installed")
+    done = sandbox.sweep(GRID[0], f"hydra/launcher={launcher}")
+    assert done.status == 0 and "2 of 2 jobs ok" in done, done.text
+
+
+def test_optuna_learns_from_the_returned_score(sandbox: Sandbox) -> None:
+    if not installed("hydra_optuna_sweeper"):
+        pytest.skip("the plugin for Optuna isn't installed")
+    done = sandbox.sweep(
+        "hydra/sweeper=optuna", "hydra.sweeper.n_trials=3", "evolver.params.n_candidates=range(1,4)"
+    )
+    assert done.status == 0 and "jobs drawn by the sweeper" in done, done.text
+    values = {name: sandbox.note(name)["value"] for name in sandbox.jobs()}
+    found = (sandbox.path() / "optimization_results.yaml").read_text()
+    assert f"best_value: {max(values.values())}" in found
+
+
+def test_more_jobs_at_once_than_the_models_limit_are_refused(sandbox: Sandbox) -> None:
+    done = sandbox.sweep(*GRID, "hydra/launcher=joblib", "llm.max_in_flight=3")
+    assert done.status == 2 and "llm.max_in_flight=3" in done and "n_jobs" in done
