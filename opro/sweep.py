@@ -8,8 +8,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import FrameType
 
 from opro.comparison import best_folder, publish
@@ -30,6 +30,7 @@ from opro.sweep_file import (
 )
 from opro.sweep_names import swept_text
 from opro.sweep_plan import SweepPlan, check_sweep
+from opro.sweep_table import job_line, job_table
 from opro.trackers import process
 
 LOOK_SECONDS = 0.25
@@ -37,14 +38,6 @@ SIGNAL_GRACE = 3.5
 """Seconds that jobs in other processes get after a signal to record what they have."""
 CLOSE_SECONDS = 120.0
 CLOSE_SECONDS_KILLED = 0.7
-
-
-@dataclass
-class _State:
-    """What changes while a sweep goes on."""
-
-    tracked: bool = True
-    signal: int | None = None
 
 
 class Sweep:
@@ -57,7 +50,8 @@ class Sweep:
     def __init__(self, plan: SweepPlan) -> None:
         self.plan = plan
         self.folder = plan.folder
-        self._state = _State()
+        self._tracked = True
+        self._signal: int | None = None
         self._stack = contextlib.ExitStack()
         self._lock = threading.Lock()
         self._told: set[str] = set()
@@ -104,7 +98,7 @@ class Sweep:
                 if ours and note.status != "running" and name not in self._told:
                     self._told.add(name)
                     number = f"{len(self._told)}/{len(self.plan.jobs) or '?'}"
-                    line = _line(note, self.plan.swept)
+                    line = job_line(note, self.plan.swept)
                     print(f"[{number}] {line}", file=sys.stderr, flush=True)
 
     def close(self, status: int) -> int:
@@ -116,21 +110,21 @@ class Sweep:
         self._over.set()
         self.tell()
         notes = self._notes()
-        if self._state.signal is not None:
-            status = 128 + self._state.signal
+        if self._signal is not None:
+            status = 128 + self._signal
         killed = status in (130, 143)
-        failed = any(note.status != "ok" for note in notes) or self._missing(notes)
+        failed = any(note.status != "ok" for note in notes) or len(notes) < len(self.plan.jobs)
         status = status or (1 if failed else 0)
         for llm in self.plan.llms:
             llm.close()
         run_status: RunStatus = "KILLED" if killed else "FAILED" if status in (1, 2) else "FINISHED"
         self._publish(notes, run_status)
-        if status == 0 and not (self._state.tracked and all(note.tracked for note in notes)):
+        if status == 0 and not (self._tracked and all(note.tracked for note in notes)):
             status = 3
         (self.folder / UNTRACKED).unlink(missing_ok=True)
-        if not self._state.tracked:
+        if not self._tracked:
             RunFolder(self.folder).write(UNTRACKED, "")
-        if status == 3 or not self._state.tracked:
+        if status == 3 or not self._tracked:
             print(
                 "done, but not fully tracked; to send what is missing: "
                 f"python -m opro.sync {self.plan.name}"
@@ -166,7 +160,7 @@ class Sweep:
         except ConfigError:
             raise
         except Exception as error:  # whatever it is, the sweep goes on
-            self._state.tracked = False
+            self._tracked = False
             text = plain(f"{type(error).__name__}: {error}", 300)
             print(f"tracking failed (the sweep goes on): {text}", file=sys.stderr)
             return tags
@@ -185,8 +179,8 @@ class Sweep:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         """Ask the jobs in other processes to end, wait for them, then unwind the launcher."""
-        again = self._state.signal is not None
-        self._state.signal = number
+        again = self._signal is not None
+        self._signal = number
         ask_to_stop(self.folder, "signal")
         for note in self._others():
             process.terminate(note.owner)  # at once, if it is on this machine
@@ -210,9 +204,6 @@ class Sweep:
         found = load_jobs(self.folder)
         names = [job.name for job in self.plan.jobs] or list(found)
         return [found[name] for name in names if name in found]
-
-    def _missing(self, notes: list[JobNote]) -> bool:
-        return len(notes) < len(self.plan.jobs)
 
     def _publish(self, notes: list[JobNote], status: RunStatus) -> None:
         """Write and print the comparison and hand it to the tracker, in bounded time."""
@@ -241,12 +232,12 @@ class Sweep:
             except Exception as error:
                 print(f"tracking failed: {plain(str(error), 300)}", file=sys.stderr)
 
-        if not self._state.tracked:
+        if not self._tracked:
             return
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
         thread.join(CLOSE_SECONDS_KILLED if killed else CLOSE_SECONDS)
-        self._state.tracked = done.is_set()
+        self._tracked = done.is_set()
 
 
 @contextlib.contextmanager
@@ -255,20 +246,3 @@ def _reported(what: str) -> Iterator[None]:
         yield
     except (OproError, OSError, ValueError) as error:
         print(f"{what} failed: {plain(str(error), 300)}", file=sys.stderr)
-
-
-def job_table(notes: Sequence[JobNote], names: Sequence[str], swept: Sequence[str]) -> str:
-    """Return one line per job, `ok` or not, and how many are."""
-    found = {note.name: _line(note, swept) for note in notes}
-    lines = [found.get(name, f"not run  {name}") for name in names]
-    good = sum(note.status == "ok" for note in notes)
-    return "\n".join([f"{good} of {len(lines)} jobs ok", *lines])
-
-
-def _line(note: JobNote, swept: Sequence[str]) -> str:
-    if note.status == "ok":
-        value = "no score" if note.value is None else f"{note.value:.4f}"
-        return f"ok       {note.name}  {value}{'  (finished before)' if note.skipped else ''}"
-    varied = [one for one in note.overrides if one.partition("=")[0] in swept]
-    overrides = " ".join(plain(one, 120) for one in varied)
-    return f"{note.status:<8} {note.name}  {plain(note.error, 300)}  [{overrides}]"

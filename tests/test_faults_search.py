@@ -11,7 +11,7 @@ import pytest
 from opro.errors import FatalEndpointError, RunError
 from opro.llms.faults import TABLE
 from opro.testing.handle import Loopback, in_thread
-from tests.conftest import Search
+from tests.conftest import ROOT, Search
 from tests.endpoint import CALLS, OPTIMIZER, RULES, small
 
 RETRIED = {
@@ -179,3 +179,14 @@ def test_odd_answers_are_wrong_answers_and_no_faults(search: Search, server: Loo
     assert (kinds["refusal"], kinds["no_response"], kinds["truncated"]) == (2, 1, 1)
     assert totals["by_role"]["agent"]["prompt_tokens"] is None  # one didn't tell, so unknown
     assert json.loads((search.path() / "result.json").read_text())["status"] == "FINISHED"
+
+
+def test_the_documentation_holds_the_table() -> None:
+    text = (ROOT / "docs/reliability.md").read_text("utf-8")
+    for kind, rule in TABLE.items():
+        follows = "sent again" if rule.retry else "the call has failed"
+        if rule.larger_cap:
+            follows = "once more, with a larger limit"
+        if rule.fatal:
+            follows = "the run stops"
+        assert f"\n| `{kind}` | {rule.means} | {follows} |\n" in text

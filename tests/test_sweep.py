@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import signal
 import time
@@ -66,7 +65,14 @@ def test_a_sweep_is_checked_run_skipped_grown_and_guarded(sandbox: Sandbox) -> N
     assert "launcher basic, one at a time" in first and "4 of 4 jobs ok" in first
     names = [f"n_candidates={n},select={s}" for n in (2, 3) for s in ("train", "validation")]
     assert sandbox.jobs() == names
-    assert sandbox.requests() > 50
+    with_cache = sandbox.requests()
+
+    # Equal requests were sent once, which changed nothing but their number.
+    assert sandbox.sweep(*GRID, "trainer.run_name=T", "llm.cache=off").status == 0
+    assert with_cache < 0.6 * sandbox.requests()
+    for name in names:
+        other = sandbox.folder / "mlruns/sweeps/T" / name / "state/opro.json"
+        assert (sandbox.path(name) / "state/opro.json").read_bytes() == other.read_bytes()
 
     # Again: nothing is sent. Grown: only what is new. The lone new value keeps its job's name.
     again = sandbox.sweep(GRID[0].replace("2,3", "2,3,1"), GRID[1])
@@ -81,22 +87,6 @@ def test_a_sweep_is_checked_run_skipped_grown_and_guarded(sandbox: Sandbox) -> N
     other_grid = sandbox.sweep("evolver.params.n_candidates=7,8", GRID[1], "evolver.params.top_k=1")
     assert other_grid.status == 2 and "top_k: 3 -> 1" in other_grid
     assert sandbox.requests() == 0
-
-
-def test_equal_requests_are_sent_once(sandbox: Sandbox) -> None:
-    sandbox.sweep(*GRID)
-    with_cache = sandbox.requests()
-    sandbox.sweep(*GRID, "trainer.run_name=T", "llm.cache=off")
-    without = sandbox.requests()
-    results = [
-        [
-            json.loads(path.read_text())["winner"]
-            for path in sorted(sandbox.folder.glob(f"mlruns/sweeps/{name}/*/result.json"))
-        ]
-        for name in "ST"
-    ]
-    assert results[0] == results[1] and len(results[0]) == 4
-    assert with_cache < 0.6 * without
 
 
 # -- failures -------------------------------------------------------------------------------------
@@ -178,11 +168,11 @@ def installed(plugin: str) -> bool:
 
 @pytest.mark.parametrize("launcher", ["submitit_local", "ray"])
 def test_other_launchers_run_every_job(sandbox: Sandbox, launcher: str) -> None:
-    if not installed(f"hydra_{launcher.removesuffix('_local')}_launcher"):
-        done = sandbox.sweep(GRID[0], f"hydra/launcher={launcher}")
-        assert done.status == 2 and "install the extra" in done
-        pytest.skip(f"the plugin for {launcher} isn't installed")
     done = sandbox.sweep(GRID[0], f"hydra/launcher={launcher}")
+    if not installed(f"hydra_{launcher.removesuffix('_local')}_launcher"):
+        # Ray's plugin pins a cloudpickle that other extras don't take: it has a venv of its own.
+        assert done.status == 2 and "install the extra" in done
+        return
     assert done.status == 0 and "2 of 2 jobs ok" in done, done.text
 
 

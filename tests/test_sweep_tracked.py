@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 import sqlite3
@@ -18,9 +17,9 @@ from typing import Any
 import pytest
 
 from opro.testing.handle import in_process
+from tests.browser import CHROMIUM, Browser
 from tests.sweeps import Done, Sandbox, end_session, session, slowness
 
-CHROMIUM = Path("/usr/bin/chromium")
 GRID = [
     "evolver.params.n_candidates=2,3",
     "evolver.params.score_threshold=0.0,0.3",
@@ -93,11 +92,9 @@ def test_mlflows_compare_page_shows_jobs_params_and_test_score(
     store = f"sqlite:///{sandbox.folder}/mlruns/mlflow.db"
     with mlflow_server(sandbox.folder, free_port(), "--backend-store-uri", store) as url:
         page = f"{url}/#/compare-runs?runs=[{ids}]&experiments=[%22{experiment}%22]"
-        text = ""
-        for _ in range(4):  # its page may take longer to fill on a busy machine
-            text = browse(page, tmp_path / "shot.png")
-            if "test/score" in text:
-                break
+        with Browser(tmp_path) as browser:
+            text = browser.open(page, until="Show diff only", timeout=60 * slowness())
+            browser.picture(tmp_path / "compare.png")
     for wanted in (*sandbox.jobs(), "test/score", "evolver.params.n_candidates"):
         assert wanted in text
 
@@ -121,7 +118,7 @@ def test_a_killed_sweep_goes_on_and_leaves_no_running_run(tmp_path: Path) -> Non
                 time.sleep(0.02)
             server.control(latency=30.0)
             os.kill(process.pid, signal.SIGKILL)
-            process.wait()
+            process.communicate()
             end = time.monotonic() + 10 * slowness()
             while session(process) and time.monotonic() < end:
                 time.sleep(0.1)
@@ -210,16 +207,3 @@ class mlflow_server:  # noqa: N801 - reads as a function
     def __exit__(self, *exc: object) -> None:
         end_session(self._process)
         self._process.wait()
-
-
-def browse(url: str, picture: Path) -> str:
-    """Return the text of a page's DOM; a picture of it is kept beside."""
-    budget = int(20_000 * slowness())
-    arguments = [
-        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        f"--user-data-dir={picture.parent / 'profile'}", "--window-size=1600,1400",
-        f"--virtual-time-budget={budget}", f"--screenshot={picture}", "--dump-dom", url,
-    ]  # fmt: skip
-    done = subprocess.run([CHROMIUM, *arguments], capture_output=True, text=True, timeout=300)
-    return re.sub(r"<[^>]+>", "\n", done.stdout)

@@ -1,4 +1,4 @@
-"""SmolLM2 on this machine: tokens per second of a search, and of the bare server under its calls."""
+"""SmolLM2 on this machine: tokens per second of a search, and of its server asked alone."""
 
 from __future__ import annotations
 
