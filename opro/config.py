@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import importlib
 import inspect
@@ -104,11 +105,20 @@ def _known(hints: Node, parts: list[str]) -> list[str]:
     for part in parts:
         for option in _options(names.get(part)):
             if hasattr(option, "__dataclass_fields__"):
-                names = typing.get_type_hints(option, include_extras=True)
+                names = _fields(option)
                 break
         else:
             return []
     return list(names)
+
+
+def _fields(kind: Any) -> dict[str, Any]:
+    """Return a dataclass's fields with their types, each as far as it can be resolved."""
+    try:
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except NameError:  # an annotation of a library's own, for type checkers only
+        hints = {}
+    return {one.name: hints.get(one.name, Any) for one in dataclasses.fields(kind)}
 
 
 def _deeper(hints: Node, name: str, key: str) -> str:

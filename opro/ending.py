@@ -71,7 +71,7 @@ def end_early(parts: Watched, error: BaseException) -> None:
         error=text,
     )
     parts.tracker.on_run_end(end)
-    close_tracker(parts, 1.0 if killed else FLUSH)
+    close_tracker(parts, 2.5 if killed else FLUSH)
     parts.progress.stop()
 
 

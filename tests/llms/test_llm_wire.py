@@ -72,11 +72,12 @@ def test_llm_close_ends_blocked_sends(server: Loopback, make: Make) -> None:
 
 def test_llm_outage_ends(server: Loopback, make: Make) -> None:
     llm = make()
-    server.control(refuse=0.2)
+    llm.start()
+    server.control(refuse=0.5)
     with pytest.raises(Fault, match="refused") as info:
         llm.send(ask())
     assert info.value.kind == "no_connection"
-    time.sleep(0.4)
+    time.sleep(1.0)
     assert llm.send(ask()).text == "The answer is 18."
 
 
