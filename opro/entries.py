@@ -1,11 +1,11 @@
-"""An answer as JSON: what the journal keeps of it, and the shared cache."""
+"""A model's answer and an agent's run as JSON: what journal and shared cache keep of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from opro.types import Completion, Usage
+from opro.types import Completion, Kind, Rollout, Usage, Verdict
 
 
 def to_entry(completion: Completion) -> dict[str, Any]:
@@ -46,4 +46,48 @@ def from_entry(entry: Mapping[str, Any]) -> Completion:
         attempts=entry.get("attempts", 1),
         cached=entry.get("cached", False),
         notes=tuple(entry.get("notes", ())),
+    )
+
+
+def run_entry(rollout: Rollout, verdict: Verdict | None, last: str | None) -> dict[str, Any]:
+    """Return a run's journal entry; an output equal to the last turn's text isn't repeated."""
+    entry: dict[str, Any] = {}
+    if verdict is None:
+        entry["error"] = "run"  # first, so that the journal's loader sees a failure at once
+    if rollout.output != last:
+        entry["output"] = rollout.output
+    if rollout.kind is not None:
+        entry["kind"] = rollout.kind.value
+    for name in ("reason", "score", "trajectory"):
+        value = getattr(rollout, name)
+        if value not in ("", None, ()):
+            entry[name] = value
+    if verdict is not None:
+        entry["verdict"] = {
+            "score": verdict.score,
+            "kind": verdict.kind.value,
+            "answer": verdict.answer,
+            "feedback": verdict.feedback,
+        }
+    return entry
+
+
+def run_of(entry: Mapping[str, Any], last: str) -> tuple[Rollout, Verdict | None]:
+    """Return what `run_entry` kept; `last` is the run's last model answer."""
+    kind: str | None = entry.get("kind")
+    rollout = Rollout(
+        output=entry.get("output", last),
+        kind=None if kind is None else Kind(kind),
+        reason=entry.get("reason", ""),
+        score=entry.get("score"),
+        trajectory=tuple(entry.get("trajectory", ())),
+    )
+    found: Mapping[str, Any] | None = entry.get("verdict")
+    if found is None:
+        return rollout, None
+    return rollout, Verdict(
+        score=found["score"],
+        kind=Kind(found["kind"]),
+        answer=found["answer"],
+        feedback=found["feedback"],
     )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from opro.agents.base import Agent, Session
 from opro.calls import Calls, Till
+from opro.entries import run_entry, run_of
 from opro.errors import BudgetExceeded, CallFailed, OproError, RunError, ScoreError
-from opro.journal import Entry
 from opro.judges.base import Judge
 from opro.pool import Pool
 from opro.text import md5_of
@@ -134,7 +133,7 @@ class Rollouts:
         last = self._count_turns(at)
         entry = self.till.journal.get((*at, "run"))
         assert entry is not None  # the caller asked `has`
-        return _from_entry(entry, last)
+        return run_of(entry, last)
 
     def _count_turns(self, at: Position) -> str:
         """Count the calls of a finished run from the journal; return the last turn's text."""
@@ -176,7 +175,7 @@ class Rollouts:
                 verdict = self._judge(pair, rollout, attempt)
         except CallFailed as error:
             rollout = Rollout(output="", kind=Kind.ERROR, reason=str(error))
-        self.till.journal.put((*at, "run"), _to_entry(rollout, verdict, turns.last))
+        self.till.journal.put((*at, "run"), run_entry(rollout, verdict, turns.last))
         return rollout, verdict
 
     def _judge(self, pair: _Pair, rollout: Rollout, attempt: int) -> Verdict:
@@ -251,47 +250,4 @@ def _evaluation(job: Job, row: Sequence[TaskResult | None]) -> Evaluation:
         n=len(results),
         failed=failed,
         cut=len(results) < len(row),
-    )
-
-
-def _to_entry(rollout: Rollout, verdict: Verdict | None, last: str | None) -> dict[str, Any]:
-    """Return a run's journal entry; an output equal to the last turn's text isn't repeated."""
-    entry: dict[str, Any] = {}
-    if verdict is None:
-        entry["error"] = "run"  # first, so that the journal's loader sees a failure at once
-    if rollout.output != last:
-        entry["output"] = rollout.output
-    if rollout.kind is not None:
-        entry["kind"] = rollout.kind.value
-    for name in ("reason", "score", "trajectory"):
-        value = getattr(rollout, name)
-        if value not in ("", None, ()):
-            entry[name] = value
-    if verdict is not None:
-        entry["verdict"] = {
-            "score": verdict.score,
-            "kind": verdict.kind.value,
-            "answer": verdict.answer,
-            "feedback": verdict.feedback,
-        }
-    return entry
-
-
-def _from_entry(entry: Entry, last: str) -> tuple[Rollout, Verdict | None]:
-    kind: str | None = entry.get("kind")
-    rollout = Rollout(
-        output=entry.get("output", last),
-        kind=None if kind is None else Kind(kind),
-        reason=entry.get("reason", ""),
-        score=entry.get("score"),
-        trajectory=tuple(entry.get("trajectory", ())),
-    )
-    found: Mapping[str, Any] | None = entry.get("verdict")
-    if found is None:
-        return rollout, None
-    return rollout, Verdict(
-        score=found["score"],
-        kind=Kind(found["kind"]),
-        answer=found["answer"],
-        feedback=found["feedback"],
     )
