@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from opro import provenance
-from opro import report_evaluation as report
-from opro.assembly import Scoring, check_top, scoring_parts
-from opro.config import build
 from opro.ending import FLUSH, close_tracker, end_early, journal_of
 from opro.errors import BudgetExceeded, ConfigError, RunError
 from opro.evaluated import Evaluated, contrasts, measure
@@ -20,11 +17,14 @@ from opro.journal import Journal
 from opro.progress import Progress
 from opro.records import RunEnd, RunInfo
 from opro.references import Finder
+from opro.reports import evaluation as report
 from opro.rollouts import Job
 from opro.runfolder import RunFolder
 from opro.settings import EvaluationSettings
-from opro.sharing import Shared, take_part
+from opro.setup.assembly import Scoring, check_top, scoring_parts
+from opro.setup.config import build
 from opro.signals import stopping
+from opro.sweeps.sharing import Shared, take_part
 from opro.trackers.background import BackgroundTracker
 from opro.types import Split
 from opro.wiring import Doors

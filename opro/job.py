@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from opro import provenance
-from opro.assembly import Assembly, assemble
 from opro.cache import AnswerCache
-from opro.curve import draw_curve
 from opro.ending import FLUSH, UNTRACKED, close_tracker, end_early, journal_of
 from opro.errors import ConfigError
 from opro.journal import Journal
-from opro.planning import make_plan
 from opro.progress import Progress, summary_lines
 from opro.records import RunEnd, RunInfo, Summary
-from opro.report import render_run
+from opro.reports.curve import draw_curve
+from opro.reports.run import render_run
 from opro.result import result_of, value_of
 from opro.runfolder import RunFolder
-from opro.sharing import Shared, take_part
+from opro.setup.assembly import Assembly, assemble
+from opro.setup.planning import make_plan
 from opro.signals import stopping
+from opro.sweeps.sharing import Shared, take_part
 from opro.trackers.background import BackgroundTracker
 from opro.trainer import Parts, Trainer
 from opro.wiring import connect

@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TextIO
 
-from opro import markdown as md
 from opro.plain import plain
 from opro.records import RunInfo, StepRecord, Summary, Totals
-from opro.report_result import sure
+from opro.reports import markdown as md
+from opro.reports.result import sure
 from opro.types import Usage
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opro import __version__
-from opro.assembly import Assembly, Scoring
-from opro.config import flatten
 from opro.errors import ConfigError
 from opro.records import RunInfo
+from opro.setup.assembly import Assembly, Scoring
+from opro.setup.config import flatten
 
 if TYPE_CHECKING:
     from opro.job import Place

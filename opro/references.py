@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opro import template
-from opro.assembly import instruction_file
 from opro.errors import ConfigError, nearest
+from opro.setup.assembly import instruction_file
 from opro.trackers.base import Tracker
 
 KEY = "instructions"

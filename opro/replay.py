@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from opro.assembly import Assembly
 from opro.errors import RunError
 from opro.job import Place, open_journal, write_reports
 from opro.progress import Progress
 from opro.provenance import run_info
 from opro.result import value_of
 from opro.runfolder import RunFolder
+from opro.setup.assembly import Assembly
 from opro.trackers.background import BackgroundTracker
 from opro.trackers.none import NoTracker
 from opro.trainer import Parts, Trainer

@@ -21,14 +21,14 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from opro.composed import plain_config, secrets_of, task_overrides
 from opro.errors import ConfigError, Interrupted, OproError
-from opro.hydra_errors import one_line
+from opro.setup.composed import plain_config, secrets_of, task_overrides
+from opro.setup.hydra_errors import one_line
 
 if TYPE_CHECKING:
     from opro.job import Outcome, Place
-    from opro.sweep import Sweep
-    from opro.sweep_file import SweepFile
+    from opro.sweeps.file import SweepFile
+    from opro.sweeps.parent import Sweep
 
 _PACKAGE = Path(__file__).resolve().parent
 CONF = next(path for path in (_PACKAGE / "conf", _PACKAGE.parent / "conf") if path.is_dir())
@@ -164,20 +164,21 @@ def _guarded(entry: Callable[[], Any]) -> int:
 
 
 def _preflight() -> ModuleType:
-    from opro import preflight  # late: --help needs none of it
+    from opro.setup import preflight  # late: --help needs none of it
 
     return preflight
 
 
 def _open_sweep(config: DictConfig) -> None:
-    from opro.sweep_callback import open_sweep
+    from opro.sweeps.callback import open_sweep
 
     global _sweep
     _sweep = open_sweep(config)
 
 
 def _sweep_job(config: DictConfig) -> float | None:
-    from opro import job, sweep_job
+    from opro import job
+    from opro.sweeps import job as sweep_job
 
     hydra_config = HydraConfig.get()
     sweep_folder = Path(hydra_config.runtime.cwd, hydra_config.sweep.dir)
@@ -198,7 +199,7 @@ def _sweep_job(config: DictConfig) -> float | None:
 
 
 def _sweep_file(folder: Path) -> SweepFile:
-    from opro.sweep_file import load_sweep
+    from opro.sweeps.file import load_sweep
 
     sweep = load_sweep(folder)
     if sweep is None:
@@ -208,7 +209,7 @@ def _sweep_file(folder: Path) -> SweepFile:
 
 def _job_name(*, _root_: DictConfig) -> str:
     """Return a job's name, for its folder: the resolver `${opro.job:}`."""
-    from opro.sweep_names import job_name
+    from opro.sweeps.names import job_name
 
     sweep = _sweep_file(Path(_root_.hydra.runtime.cwd, _root_.hydra.sweep.dir))
     return job_name(task_overrides(_root_.hydra), sweep.swept)

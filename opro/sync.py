@@ -18,9 +18,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from opro.assembly import Assembly, assemble
 from opro.comparison import best_folder
-from opro.composed import plain_config, secrets_of
 from opro.ending import FLUSH, UNTRACKED
 from opro.errors import ConfigError, OproError
 from opro.job import Place, open_journal
@@ -29,7 +27,9 @@ from opro.progress import Progress
 from opro.provenance import run_info
 from opro.records import RunEnd, RunInfo
 from opro.runfolder import RunFolder
-from opro.sweep_file import load_jobs, load_sweep, save_sweep
+from opro.setup.assembly import Assembly, assemble
+from opro.setup.composed import plain_config, secrets_of
+from opro.sweeps.file import load_jobs, load_sweep, save_sweep
 from opro.trackers.background import BackgroundTracker
 from opro.trainer import Parts, Trainer
 from opro.wiring import connect

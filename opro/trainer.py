@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opro import template, transcript
-from opro.assembly import Assembly
 from opro.errors import BudgetExceeded, RunError
 from opro.evolvers.base import Choice
 from opro.journal import Journal
 from opro.progress import Progress
 from opro.records import Comparison, Scored, StepRecord, Summary, Totals
-from opro.report import render_step
+from opro.reports.run import render_step
 from opro.runfolder import RunFolder
+from opro.setup.assembly import Assembly
 from opro.slim import slim_step
 from opro.text import md5_of
 from opro.trackers.background import BackgroundTracker

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opro import markdown as md
 from opro.plain import fence
 from opro.records import StepRecord
+from opro.reports import markdown as md
 from opro.types import Evaluation, TaskResult
 
 FILE = "trajectories.jsonl"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from opro.assembly import Assembly, Scoring
 from opro.budget import Budget
 from opro.calls import Cache, Calls, Gate, Till
 from opro.context import StepContext
@@ -15,6 +14,7 @@ from opro.meter import Meter
 from opro.pool import Pool
 from opro.progress import Progress
 from opro.rollouts import Crew, Rollouts
+from opro.setup.assembly import Assembly, Scoring
 from opro.stop import Stop
 
 

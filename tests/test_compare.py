@@ -12,7 +12,7 @@ import pytest
 from opro import compare
 from opro.comparison.load import best_of, load
 from opro.comparison.pairs import compare_winners
-from opro.sweep_file import JobNote, SweepFile, save_job, save_sweep
+from opro.sweeps.file import JobNote, SweepFile, save_job, save_sweep
 from opro.text import md5_of
 
 HOSTILE = "<script>alert(1)</script> | **x** ${oc.env:HOME} {0} \x1b[31m \u202e $a_b$"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from opro.config import build, flatten
 from opro.errors import ConfigError
 from opro.settings import TrainerSettings
+from opro.setup.config import build, flatten
 
 TARGET = "opro.settings.TrainerSettings"
 

@@ -15,8 +15,8 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from opro import evaluation, job, run
-from opro.composed import plain_config
 from opro.errors import ConfigError, RunError
+from opro.setup.composed import plain_config
 from opro.stats import sign_test
 from tests.conftest import ROOT, Search
 from tests.test_search import START, WRONG, optimizer, right, script, table

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from opro.assembly import Assembly, assemble
 from opro.data.bbh import Bbh
 from opro.data.gsm8k import Gsm8k
 from opro.errors import ConfigError
 from opro.evolvers.params import OPROParams
-from opro.planning import make_plan
+from opro.setup.assembly import Assembly, assemble
+from opro.setup.planning import make_plan
 from tests.conftest import ROOT, Search
 from tests.test_search import optimizer, script
 

@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 ROLES = ("agents", "data", "evolvers", "judges", "llms", "trackers")
 
 THIRD_PARTY = {
-    "hydra": {"opro.run", "opro.sweep_callback"},
+    "hydra": {"opro.run", "opro.sweeps.callback"},
     "mlflow": {"opro.trackers.mlflow_client"},
     "openai": {"opro.llms.openai_chat"},
     "docker": {"opro.agents.docker_engine"},
@@ -42,9 +42,9 @@ EXCEPTIONS = {
     # A replay tracks nothing, whatever is configured.
     ("replay", "trackers.none"),
     # Whether a process is still alive: no tracker in it.
-    ("sweep", "trackers.process"),
-    ("sweep_file", "trackers.process"),
-    ("sweep_job", "trackers.process"),
+    ("sweeps.parent", "trackers.process"),
+    ("sweeps.file", "trackers.process"),
+    ("sweeps.job", "trackers.process"),
     # `opro.clean` removes what runs of terminal agents left behind.
     ("clean", "agents.box"),
     ("clean", "agents.docker_engine"),

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from opro.curve import draw_curve
 from opro.plain import cell, fence, plain, visible
 from opro.records import Comparison, Scored, Summary
-from opro.report import render_run, render_step
+from opro.reports.curve import draw_curve
+from opro.reports.run import render_run, render_step
 from opro.types import Usage
 from tests.trackers.fakes import HOSTILE, make_run, md5
 

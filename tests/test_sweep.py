@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from opro.sweep_names import job_name
+from opro.sweeps.names import job_name
 from opro.testing.handle import in_process
 from tests.sweeps import Done, Sandbox, end_session, session, slowness
 

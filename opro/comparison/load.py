@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from opro.errors import ConfigError
-from opro.sweep_file import JobNote, SweepFile, load_jobs, load_sweep
+from opro.sweeps.file import JobNote, SweepFile, load_jobs, load_sweep
 from opro.types import Split
 
 SPLITS: tuple[Split, ...] = ("train", "val", "test")

@@ -6,10 +6,10 @@ import csv
 import io
 from collections.abc import Sequence
 
-from opro import markdown as md
 from opro.comparison.load import SPLITS, JobResult, Jobs, best_of
 from opro.comparison.pairs import Pair
 from opro.plain import cell, plain
+from opro.reports import markdown as md
 from opro.stats import mean_interval
 from opro.types import Split
 

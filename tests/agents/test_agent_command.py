@@ -14,8 +14,8 @@ import pytest
 
 from opro.agents.base import Session
 from opro.agents.command import CommandAgent
-from opro.config import build
 from opro.errors import ConfigError, Interrupted
+from opro.setup.config import build
 from opro.types import Kind, Rollout, Task
 from tests.conftest import Search
 

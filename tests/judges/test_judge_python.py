@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from opro.config import build
 from opro.errors import ConfigError, ScoreError
 from opro.judges.python import Python
+from opro.setup.config import build
 from opro.types import Kind, Rollout, Task
 
 TASK = Task(id="t", fields={"question": "?"}, answer="5")

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from opro.config import build
 from opro.errors import ConfigError
 from opro.llms.command import CommandLLM
 from opro.llms.faults import Fault
+from opro.setup.config import build
 from opro.types import Message, Request
 from tests.conftest import Search
 

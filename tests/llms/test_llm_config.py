@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from opro.config import build
 from opro.errors import ConfigError
 from opro.llms.openai_chat import OFFICIAL, OpenAILLM
+from opro.setup.config import build
 
 TARGET = "opro.llms.openai_chat.OpenAILLM"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from opro.config import build
 from opro.errors import ConfigError, RunError
 from opro.llms.faults import Fault
 from opro.llms.scripted import ScriptedLLM, ScriptRule
+from opro.setup.config import build
 from tests.suites.llm_suite import ask
 
 

@@ -18,8 +18,8 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from opro.agents.base import Agent, Session
-from opro.config import build
 from opro.errors import CallFailed
+from opro.setup.config import build
 from opro.types import Completion, Kind, Request, Rollout, Task
 
 HOSTILE = 'Pay ${oc.env:HOME} {"x": {}} 100% %s $(id) `id`; \u202e"\'\\n #\n\n```bash\nexit 9\n```'

@@ -11,10 +11,10 @@ import numpy
 import pytest
 from omegaconf import OmegaConf
 
-from opro.config import build
 from opro.data.base import Data
 from opro.data.rows import content, digest
 from opro.errors import ConfigError
+from opro.setup.config import build
 from opro.types import Dataset, Task
 
 Make = Callable[[], Data]

@@ -16,9 +16,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from opro.config import build
 from opro.errors import ConfigError
 from opro.judges.base import Ask, Judge
+from opro.setup.config import build
 from opro.types import Completion, Kind, Request, Rollout, Task, Verdict
 
 BLANKS = ("", "   ", "\n\t\r\n", "\u00a0\u2003")

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from opro.config import build
 from opro.llms.base import LLM
 from opro.llms.faults import Fault
 from opro.llms.price import Price
+from opro.setup.config import build
 from opro.types import Completion, Message, Request
 
 Make = Callable[..., LLM]

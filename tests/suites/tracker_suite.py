@@ -16,8 +16,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from opro.config import build
 from opro.records import RunEnd
+from opro.setup.config import build
 from opro.trackers.base import Tracker
 from tests.trackers.fakes import HOSTILE, FakeRun, make_run
 

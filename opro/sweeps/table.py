@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opro.plain import plain
-from opro.sweep_file import JobNote
+from opro.sweeps.file import JobNote
 
 
 def job_table(notes: Sequence[JobNote], names: Sequence[str], swept: Sequence[str]) -> str:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from opro import markdown as md
 from opro.evaluated import Contrast, Evaluated, Measured
 from opro.plain import cell, fence, plain
 from opro.records import RunInfo
+from opro.reports import markdown as md
 
 MAX_TASKS = 200
 """Tasks in the page's table; the CSV file has all."""

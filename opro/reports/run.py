@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from opro import markdown as md
 from opro.plain import cell, fence
 from opro.records import RunInfo, StepRecord, Summary
-from opro.report_result import against_initial, constant_answer, two_sentences
-from opro.report_step import STATE, render_step
+from opro.reports import markdown as md
+from opro.reports.result import against_initial, constant_answer, two_sentences
+from opro.reports.step import STATE, render_step
 from opro.types import Evaluation
 
 __all__ = ["render_run", "render_step"]

@@ -17,8 +17,8 @@ from typing import TextIO
 
 from opro.errors import Interrupted, OproError
 from opro.job import Outcome, Place
-from opro.sharing import Shared
-from opro.sweep_file import JobNote, SweepFile, ask_to_stop, save_job, stop_reason
+from opro.sweeps.file import JobNote, SweepFile, ask_to_stop, save_job, stop_reason
+from opro.sweeps.sharing import Shared
 from opro.trackers import process
 
 LOG = "job.log"

@@ -18,8 +18,7 @@ from opro.errors import ConfigError, OproError
 from opro.plain import plain
 from opro.records import RunStatus
 from opro.runfolder import RunFolder
-from opro.sharing import key_of
-from opro.sweep_file import (
+from opro.sweeps.file import (
     JobNote,
     SweepFile,
     allow_start,
@@ -28,9 +27,10 @@ from opro.sweep_file import (
     load_sweep,
     save_sweep,
 )
-from opro.sweep_names import swept_text
-from opro.sweep_plan import SweepPlan, check_sweep
-from opro.sweep_table import job_line, job_table
+from opro.sweeps.names import swept_text
+from opro.sweeps.plan import SweepPlan, check_sweep
+from opro.sweeps.sharing import key_of
+from opro.sweeps.table import job_line, job_table
 from opro.trackers import process
 
 LOOK_SECONDS = 0.25

@@ -11,13 +11,13 @@ from typing import Any
 
 from opro import template
 from opro.agents.base import Agent
-from opro.config import build
 from opro.data.base import Data
 from opro.errors import ConfigError, nearest
 from opro.evolvers.base import Evolver
 from opro.judges.base import Judge
 from opro.llms.base import LLM
 from opro.settings import ScoringSettings, TrainerSettings
+from opro.setup.config import build
 from opro.trackers.base import Tracker
 from opro.types import Dataset
 

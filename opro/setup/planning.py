@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opro.assembly import Assembly
 from opro.evolvers.base import PlannedCalls
+from opro.setup.assembly import Assembly
 
 CHARS_PER_TOKEN = 4.0
 """A common rule of thumb for English text; good enough for an estimate, and said to be one."""

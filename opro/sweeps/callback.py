@@ -19,18 +19,18 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from opro.assembly import assemble
-from opro.composed import plain_config, raw_config, secrets_of, task_overrides
 from opro.errors import ConfigError
-from opro.hydra_errors import one_line
 from opro.job import Place
 from opro.llms.base import LLM
-from opro.planning import Plan, make_plan, render
 from opro.provenance import fingerprint, refuse_secrets
-from opro.sharing import check_limit, key_of
-from opro.sweep import Sweep
-from opro.sweep_names import job_name
-from opro.sweep_plan import PlannedJob, SweepPlan, known_keys
+from opro.setup.assembly import assemble
+from opro.setup.composed import plain_config, raw_config, secrets_of, task_overrides
+from opro.setup.hydra_errors import one_line
+from opro.setup.planning import Plan, make_plan, render
+from opro.sweeps.names import job_name
+from opro.sweeps.parent import Sweep
+from opro.sweeps.plan import PlannedJob, SweepPlan, known_keys
+from opro.sweeps.sharing import check_limit, key_of
 
 BASIC = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
 EXTRAS = {

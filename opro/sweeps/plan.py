@@ -13,7 +13,7 @@ from typing import Any
 from opro.errors import ConfigError
 from opro.fingerprint import diff
 from opro.llms.base import LLM
-from opro.sweep_file import SweepFile, load_jobs, load_sweep
+from opro.sweeps.file import SweepFile, load_jobs, load_sweep
 from opro.trackers.base import Tracker
 
 STRAY_SECONDS = 8.0

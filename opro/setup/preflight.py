@@ -6,11 +6,11 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from opro.assembly import assemble
-from opro.composed import plain_config, raw_config
 from opro.evaluation import prepare
-from opro.planning import make_plan, render
 from opro.provenance import refuse_secrets
+from opro.setup.assembly import assemble
+from opro.setup.composed import plain_config, raw_config
+from opro.setup.planning import make_plan, render
 
 
 def search(config: DictConfig) -> None:

@@ -31,7 +31,7 @@ class SweepFile:
         base: the settings that all jobs have in common, as in a run's fingerprint.
         tags: make a job's run a child of the sweep's.
         at_once: how many jobs may run at the same time; they share each model's limit.
-        servers: addresses of models that the parent runs for all, by `opro.sharing.key_of`.
+        servers: addresses of models that the parent runs for all, by `opro.sweeps.sharing.key_of`.
         owner: names the parent's process, see `opro.trackers.process`.
         stop_on_failure: `trainer.stop_sweep_on_failure`.
     """

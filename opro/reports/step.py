@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from opro import markdown as md
 from opro.plain import cell, fence
 from opro.records import Candidate, StepRecord
+from opro.reports import markdown as md
 from opro.transcript import one_run
 
 STATE = "state/opro.json"

@@ -8,7 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from opro.errors import ConfigError
-from opro.hydra_errors import one_line
+from opro.setup.hydra_errors import one_line
 
 LITERAL = ("evolver.initial_instructions", "instructions", "judge.rubric", "judge.template")
 """Texts for models: taken as they stand, so that `${…}` in them is never resolved."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from opro import markdown as md
 from opro.plain import cell
 from opro.records import Comparison, Summary
+from opro.reports import markdown as md
 from opro.stats import Paired, paired, scores_of
 from opro.types import Dataset, Evaluation, Split
 
