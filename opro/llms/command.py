@@ -18,7 +18,7 @@ from pydantic import Field
 
 from opro.argv import absolute, check_argv, environment, fill
 from opro.llms.base import LLM, Switch
-from opro.llms.command_reply import Places, read, said
+from opro.llms.command_reply import Places, UsagePlaces, read, said
 from opro.llms.excerpt import excerpt
 from opro.llms.faults import Fault
 from opro.llms.price import Price
@@ -76,13 +76,10 @@ class CommandLLM(LLM):
         self._command = command
         self._prompt = prompt
         self._output_file = output_file
-        self._places = Places(
-            reply=reply_field,
-            prompt_tokens=prompt_tokens_fields or [],
-            completion_tokens=completion_tokens_field,
-            usd=usd_field,
-            error=error_field,
+        usage = UsagePlaces(
+            prompt=prompt_tokens_fields or [], completion=completion_tokens_field, usd=usd_field
         )
+        self._places = Places(reply=reply_field, error=error_field, usage=usage)
         self._env = env or ["PATH", "HOME"]
         self._max_bytes = max_output_bytes
         self._timeout = timeout

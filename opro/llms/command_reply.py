@@ -14,21 +14,31 @@ from opro.types import Completion, Usage
 
 
 @dataclass(frozen=True, kw_only=True)
+class UsagePlaces:
+    """Where the usage is in the JSON object that a command prints; dots lead inwards.
+
+    Attributes:
+        prompt: of counts that together are the prompt's tokens; none: unknown.
+        completion, usd: of the answer's tokens and the cost; None: unknown.
+    """
+
+    prompt: Sequence[str]
+    completion: str | None
+    usd: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Places:
-    """Where things are in the JSON object that a command prints; dots lead inwards.
+    """Where things are in that object.
 
     Attributes:
         reply: of the text; None when what is printed is the text itself.
-        prompt_tokens: of counts that together are the prompt's; none: unknown.
-        completion_tokens, usd: None: unknown.
         error: of a value that is true when the call failed; None: none.
     """
 
     reply: str | None
-    prompt_tokens: Sequence[str]
-    completion_tokens: str | None
-    usd: str | None
     error: str | None
+    usage: UsagePlaces
 
 
 def read(text: str, places: Places, program: str) -> Completion:
@@ -40,7 +50,7 @@ def read(text: str, places: Places, program: str) -> Completion:
     usage = Usage(calls=1)
     if places.reply is not None:
         found = _object(text, program)
-        usage = _usage(found, places)
+        usage = _usage(found, places.usage)
         said = _at(found, places.reply)
         if places.error is not None and _at(found, places.error):
             message = excerpt(said) if isinstance(said, str) else excerpt(text)
@@ -77,10 +87,10 @@ def _at(found: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def _usage(found: Mapping[str, Any], places: Places) -> Usage:
-    prompts = [_count(_at(found, path)) for path in places.prompt_tokens]
+def _usage(found: Mapping[str, Any], places: UsagePlaces) -> Usage:
+    prompts = [_count(_at(found, path)) for path in places.prompt]
     known = [count for count in prompts if count is not None]
-    completion = places.completion_tokens
+    completion = places.completion
     usd: Any = None if places.usd is None else _at(found, places.usd)
     told = isinstance(usd, int | float) and not isinstance(usd, bool) and usd >= 0
     return Usage(

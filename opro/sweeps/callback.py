@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,45 +50,47 @@ def open_sweep(config: DictConfig) -> Sweep:
     """
     for role in ("launcher", "sweeper"):
         _check_installed(config.hydra[role], role)
-    overrides = _parsed(config)
-    swept = _swept(config, overrides)
-    jobs = _jobs(config, overrides)
-    folder = Path(config.hydra.runtime.cwd, config.hydra.sweep.dir)
-    keys = known_keys(folder, swept)
-    names = [job_name(job, keys) for job in jobs]
+    asked = _asked(config)
     found = _Found()
-    for job, name in zip(jobs or [_fixed(overrides)], names or ["each job"], strict=True):
-        found.check(config, job, name if jobs else "")
+    for job, name in zip(asked.jobs or [asked.fixed], asked.names or [""], strict=True):
+        found.check(config, job, name)
     if any(one.get("plan") for one in found.configs):
         print(render(found.plans))
-        if not jobs:
+        if not asked.jobs:
             print("the sweeper draws its jobs one after the other: this is the plan of each")
         raise SystemExit(0)
-    at_once = width(config.hydra.launcher, len(jobs))
-    launcher = _option(config, "launcher")
-    check_limit(found.llms.values(), at_once, launcher)
-    planned = [
-        PlannedJob(name=name, overrides=tuple(job), fingerprint=settings)
-        for name, job, settings in zip(names, jobs, found.settings, strict=False)
-    ]
-    trainer = found.first.settings
-    sweep = Sweep(
-        SweepPlan(
-            name=trainer.run_name,
-            folder=folder,
-            command=_command(trainer.run_name),
-            jobs=tuple(planned),
-            swept=keys,
-            settings=found.settings[0],
-            launcher=launcher,
-            at_once=at_once,
-            stop_on_failure=trainer.stop_sweep_on_failure,
-            tracker=found.first.tracker,
-            llms=tuple(found.llms.values()),
-        )
-    )
+    plan = _plan(config, asked, found)
+    check_limit(plan.llms, plan.at_once, plan.launcher)
+    sweep = Sweep(plan)
     sweep.open()
     return sweep
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What a command line asks for.
+
+    Attributes:
+        keys: name the jobs, those of earlier starts first.
+        jobs: each one's overrides; none when the sweeper draws them as it goes.
+        names: of the jobs, in their order.
+        fixed: the overrides that all jobs have in common.
+    """
+
+    folder: Path
+    keys: tuple[str, ...]
+    jobs: Sequence[Sequence[str]]
+    names: Sequence[str]
+    fixed: Sequence[str]
+
+
+def _asked(config: DictConfig) -> _Asked:
+    overrides = _parsed(config)
+    folder = Path(config.hydra.runtime.cwd, config.hydra.sweep.dir)
+    keys = known_keys(folder, _swept(config, overrides))
+    jobs = _jobs(config, overrides)
+    names = [job_name(job, keys) for job in jobs]
+    return _Asked(folder=folder, keys=keys, jobs=jobs, names=names, fixed=_fixed(overrides))
 
 
 class _Found:
@@ -126,6 +128,27 @@ class _Found:
         for llm in assembly.llms:
             self.llms.setdefault(key_of(llm), llm)
         self._first = self._first or assembly
+
+
+def _plan(config: DictConfig, asked: _Asked, found: _Found) -> SweepPlan:
+    trainer = found.first.settings
+    jobs = [
+        PlannedJob(name=name, overrides=tuple(job), fingerprint=settings)
+        for name, job, settings in zip(asked.names, asked.jobs, found.settings, strict=False)
+    ]
+    return SweepPlan(
+        name=trainer.run_name,
+        folder=asked.folder,
+        command=_command(trainer.run_name),
+        jobs=tuple(jobs),
+        swept=asked.keys,
+        settings=found.settings[0],
+        launcher=_option(config, "launcher"),
+        at_once=width(config.hydra.launcher, len(jobs)),
+        stop_on_failure=trainer.stop_sweep_on_failure,
+        tracker=found.first.tracker,
+        llms=tuple(found.llms.values()),
+    )
 
 
 def width(launcher: Mapping[str, Any], jobs: int) -> int:
