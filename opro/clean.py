@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from opro import owner
 from opro.agents.box import ContainerFailed, Found
@@ -24,12 +24,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--all", action="store_true", help="those of processes that still run or run elsewhere, too"
     )
-    parser.add_argument("--run", metavar="NAME", help="only containers of this run")
+    parser.add_argument("--run", metavar="NAME", help="only containers of this run or job")
+    parser.add_argument("--sweep", metavar="NAME", help="only containers of this sweep's jobs")
     options = parser.parse_args(arguments)
-    folders = 0 if options.run else _folders(options.all)
+    named = {"opro.run": options.run, "opro.sweep": options.sweep}
+    wanted = {label: name for label, name in named.items() if name is not None}
+    folders = 0 if wanted else _folders(options.all)
     try:
         with Engine() as engine:
-            containers = _containers(engine, options.all, options.run)
+            containers = _containers(engine, options.all, wanted)
     except ImportError:
         containers = 0  # without the package no run of ours can have made one
     except ContainerFailed as error:
@@ -39,10 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _containers(engine: Engine, everything: bool, run: str | None) -> int:
+def _containers(engine: Engine, everything: bool, wanted: Mapping[str, str]) -> int:
     removed = 0
     for found in engine.ours():
-        if run is not None and found.labels.get("opro.run") != run:
+        if not wanted.items() <= found.labels.items():
             continue
         why = "" if everything else _kept(found)
         if why:
@@ -64,8 +67,9 @@ def _kept(found: Found) -> str:
 
 
 def _named(found: Found) -> str:
-    run, task = found.labels.get("opro.run", ""), found.labels.get("opro.task", "")
-    return f"{found.id[:12]} (run {run!r}, task {task!r})"
+    names = {name: found.labels.get(f"opro.{name}", "") for name in ("sweep", "run", "task")}
+    told = [f"{name} {text!r}" for name, text in names.items() if text or name != "sweep"]
+    return f"{found.id[:12]} ({', '.join(told)})"
 
 
 def _folders(everything: bool) -> int:

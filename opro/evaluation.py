@@ -144,7 +144,7 @@ def _run(evaluation: Evaluation, journal: Journal, folder: RunFolder, info: RunI
     progress = Progress()
     tracker = BackgroundTracker(evaluation.scoring.tracker, on_error=progress.note)
     parts = _Parts(
-        doors=Doors(evaluation.scoring, journal, progress.call_done),
+        doors=Doors(evaluation.scoring, info, journal, progress.call_done),
         journal=journal,
         folder=folder,
         tracker=tracker,

@@ -142,7 +142,7 @@ def _search(
     progress = Progress()
     tracker = BackgroundTracker(assembly.tracker, on_error=progress.note)
     cache = _cache(assembly, launch, progress)
-    wires = connect(assembly, journal, progress, cache)
+    wires = connect(assembly, info, journal, progress, cache)
     plan = make_plan(assembly)
     parts = Parts(
         assembly=assembly,

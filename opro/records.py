@@ -160,7 +160,7 @@ class RunInfo:
     """What is known of a run before its first call.
 
     Attributes:
-        name: `trainer.run_name`.
+        name: `trainer.run_name`; of a job of a sweep, the job's own.
         folder: absolute; holds journal.jsonl, state/, output/, report.md, …
         params: every setting that matters, flattened to dotted keys, free of secrets.
         tags: git commit, overrides, sweep, ….
@@ -174,6 +174,11 @@ class RunInfo:
     dataset: Dataset
     initial_instructions: tuple[str, ...]
     resumed: bool = False
+
+    @property
+    def sweep(self) -> str:
+        """The name of the sweep that it is a job of; '' for none."""
+        return self.tags.get("opro.sweep", "")
 
 
 @dataclass(frozen=True, kw_only=True)

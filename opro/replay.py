@@ -31,7 +31,7 @@ def replay(assembly: Assembly, config: Mapping[str, Any], place: Place) -> float
         progress = Progress()
         parts = Parts(
             assembly=assembly,
-            wires=connect(assembly, journal, progress),
+            wires=connect(assembly, info, journal, progress),
             journal=journal,
             folder=folder,
             tracker=BackgroundTracker(NoTracker()),

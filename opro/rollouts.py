@@ -61,13 +61,14 @@ class _Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Crew:
-    """Who does the runs: the acting agent, its model's calls, the judge and its model's calls."""
+    """Who does the runs, with the models' calls; run_name and sweep are for its sessions."""
 
     agent: Agent
     judge: Judge
     agent_calls: Calls | None
     judge_calls: Calls | None
-    run_name: str = ""
+    run_name: str
+    sweep: str
 
 
 class Rollouts:
@@ -167,10 +168,13 @@ class Rollouts:
         self.till.stop.check()
         self.till.journal.check_open()
         turns = _Turns(self.crew.agent_calls, (*at, "turn"), pair.sample, attempt)
-        session = Session(ask=turns, position=at, run_name=self.crew.run_name, attempt=attempt)
+        crew = self.crew
+        session = Session(
+            ask=turns, position=at, run_name=crew.run_name, sweep=crew.sweep, attempt=attempt
+        )
         verdict: Verdict | None = None
         try:
-            rollout = self.crew.agent.run(pair.instruction, pair.task, session)
+            rollout = crew.agent.run(pair.instruction, pair.task, session)
             if rollout.kind is not Kind.ERROR:
                 verdict = self._judge(pair, rollout, attempt)
         except CallFailed as error:

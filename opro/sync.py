@@ -90,7 +90,7 @@ def _sync_run(folder: Path, tags: Mapping[str, str] | None = None) -> bool:
         tracker.on_run_start(again.info)
         parts = Parts(
             assembly=again.assembly,
-            wires=connect(again.assembly, journal, progress),
+            wires=connect(again.assembly, again.info, journal, progress),
             journal=journal,
             folder=RunFolder(Path(scratch)),
             tracker=tracker,

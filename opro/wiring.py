@@ -13,6 +13,7 @@ from opro.llms.base import LLM
 from opro.meter import Meter
 from opro.pool import Pool
 from opro.progress import Progress
+from opro.records import RunInfo
 from opro.rollouts import Crew, Rollouts
 from opro.setup.assembly import Assembly, Scoring
 from opro.stop import Stop
@@ -23,6 +24,7 @@ class Doors:
 
     Args:
         scoring: the parts.
+        info: says what the run is called.
         journal: of the run.
         on_answer: called with the role after each answer.
         cache: answers shared with other runs; None: none.
@@ -31,6 +33,7 @@ class Doors:
     def __init__(
         self,
         scoring: Scoring,
+        info: RunInfo,
         journal: Journal,
         on_answer: Callable[[str], None],
         cache: Cache | None = None,
@@ -51,7 +54,8 @@ class Doors:
             judge=scoring.judge,
             agent_calls=self.calls(scoring.agent_llm, "agent"),
             judge_calls=self.calls(scoring.judge_llm, "judge"),
-            run_name=scoring.settings.run_name,
+            run_name=info.name,
+            sweep=info.sweep,
         )
         self.rollouts = Rollouts(crew, self.pool, self._till)
         self._agent = scoring.agent
@@ -84,10 +88,14 @@ class Wires:
 
 
 def connect(
-    assembly: Assembly, journal: Journal, progress: Progress, cache: Cache | None = None
+    assembly: Assembly,
+    info: RunInfo,
+    journal: Journal,
+    progress: Progress,
+    cache: Cache | None = None,
 ) -> Wires:
     """Return the parts of one run, connected; nothing is sent or started yet."""
-    doors = Doors(assembly, journal, progress.call_done, cache)
+    doors = Doors(assembly, info, journal, progress.call_done, cache)
     optimizer = doors.calls(assembly.optimizer, "optimizer")
     assert optimizer is not None  # an assembly has one
     context = StepContext(

@@ -18,7 +18,8 @@ class Session:
     Attributes:
         ask: asks the acting model; journaled by turn and metered. Raises CallFailed.
         position: where in the run this is; unique for each attempt.
-        run_name, sweep: the names of the run and of its sweep ('' for none), for labels.
+        run_name, sweep: the names of the run (as the tracker shows it) and of its sweep ('' for
+            none), for labels.
         attempt: 1, or 2 after an infrastructure failure.
     """
 

@@ -39,7 +39,7 @@ def nothing_left(daemon: Engine) -> Iterator[None]:
     assert {found.id for found in daemon.ours()} <= before
 
 
-def small_box(run: str, made_by: str = "") -> Box:
+def small_box(run: str, made_by: str = "", sweep: str = "") -> Box:
     """A container that does nothing."""
     return Box(
         image=image.IMAGE,
@@ -50,7 +50,7 @@ def small_box(run: str, made_by: str = "") -> Box:
         cpus=1.0,
         pids=32,
         workdir_mb=4,
-        labels={"opro.run": run, "opro.task": "t", "opro.owner": made_by},
+        labels={"opro.run": run, "opro.sweep": sweep, "opro.task": "t", "opro.owner": made_by},
     )
 
 
