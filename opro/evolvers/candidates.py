@@ -19,7 +19,8 @@ class Sieve:
 
     def __init__(self, params: OPROParams, initial: Sequence[str]) -> None:
         self._params = params
-        self._seen = {md5_of(text) for text in initial} if params.dedupe_initial else set()
+        known = [form for text in initial for form in (text, reply.polish(text))]
+        self._seen = {md5_of(text) for text in known} if params.dedupe_initial else set()
 
     def sift(self, replies: Sequence[Completion | CallFailed]) -> list[Candidate]:
         """Return one candidate per reply; those with status `scored` are still to be run."""
@@ -52,11 +53,12 @@ class Sieve:
         text = strip_think(answer.text, self._params.think_tags)
         tag = self._tag()
         cut = answer.finish_reason == "length" and not _closed(text or "", tag)
-        if text is None or (self._params.reject_truncated and cut):
+        if text is None or (cut and (self._params.reject_truncated or not text.strip())):
             return None, "truncated"
         found = self._parse(text, tag)
         if found is None:
-            return None, "no single complete tag pair"
+            broken = _opened(text, tag) and not _closed(text, tag)
+            return None, "truncated" if broken else "no single complete tag pair"
         return reply.polish(found), ""
 
     def _parse(self, text: str, tag: str | None) -> str | None:
@@ -82,6 +84,10 @@ class Sieve:
             if re.search(pattern, text):
                 return f"matches reject_patterns: {pattern}"
         return template.fault(text) or ""
+
+
+def _opened(text: str, tag: str | None) -> bool:
+    return ("[" if tag is None else f"<{tag}>") in text
 
 
 def _closed(text: str, tag: str | None) -> bool:
