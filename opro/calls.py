@@ -96,7 +96,7 @@ class Calls:
             self.till.journal.put(at, entry)
             raise
         self.till.journal.put(at, to_entry(completion))
-        self.till.meter.answer(self.role, completion, replayed=False)
+        self.till.meter.answer(self.role, completion, replayed=False, asked=self.llm.model)
         return completion
 
     def replay(self, at: Position) -> Completion:
@@ -117,7 +117,7 @@ class Calls:
             self.till.budget.replay(Usage(), 0)
         else:
             self.till.budget.replay(completion.usage, completion.attempts)
-        self.till.meter.answer(self.role, completion, replayed=True)
+        self.till.meter.answer(self.role, completion, replayed=True, asked=self.llm.model)
         return completion
 
     def _ask(self, request: Request) -> Completion:

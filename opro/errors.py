@@ -4,15 +4,17 @@ OproError                 anything below; its text is one line for a person
 ├── ConfigError           a setting, file or data that can't work (exit code 2)
 ├── RunError              a run that can't go on (exit code 1)
 │   ├── FatalEndpointError    the endpoint refuses us for good: key, quota, model
-│   └── ScoreError            a judge broke its contract, or a user's scorer raised
+│   └── ScoreError            a judge broke its contract, or raised on every task
 ├── BudgetExceeded        a budget is spent: the run ends cleanly
 ├── Interrupted           a signal asked the run to stop
 └── CallFailed            one call got no usable answer, after its retries
+    └── JudgeFailed           a scorer raised on one output: that run has no score
 """
 
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable
 
 
@@ -33,7 +35,7 @@ class FatalEndpointError(RunError):
 
 
 class ScoreError(RunError):
-    """A score outside [0, 1] or not finite, or a scorer that raised."""
+    """A score outside [0, 1] or not finite, or a scorer that raises on every task."""
 
 
 class BudgetExceeded(OproError):
@@ -57,6 +59,22 @@ class CallFailed(OproError):
         super().__init__(message)
         self.kind = kind
         self.attempts = attempts
+
+
+class JudgeFailed(CallFailed):
+    """A scorer raised on one output; its text ends with the traceback.
+
+    Args:
+        task_id: whose output it was.
+        error: what it raised.
+    """
+
+    HEAD = "judge: raised "
+
+    def __init__(self, task_id: str, error: Exception) -> None:
+        trace = "".join(traceback.format_exception(error))
+        what = " ".join(f"{type(error).__name__} on task {task_id!r}: {error}".split())
+        super().__init__("judge", f"{self.HEAD}{what}\n{trace}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -30,6 +30,8 @@ class Meter:
         self._roles: dict[str, Usage] = {}
         self._faults: Counter[str] = Counter()
         self._kinds: Counter[str] = Counter()
+        self._models: dict[str, Counter[str]] = {}
+        self._remarks: Counter[str] = Counter()
         self._requests = self._cache_hits = self._replayed = 0
 
     def request(self) -> None:
@@ -42,13 +44,33 @@ class Meter:
         with self._lock:
             self._faults[kind] += 1
 
-    def answer(self, role: str, completion: Completion, *, replayed: bool) -> None:
-        """Count one answer that the run uses, whoever gave it."""
+    def answer(self, role: str, completion: Completion, *, replayed: bool, asked: str = "") -> None:
+        """Count one answer that the run uses, whoever gave it.
+
+        Args:
+            role: who asked.
+            completion: the answer.
+            replayed: it was taken from the run's journal.
+            asked: the model that was asked for; '' for whichever.
+        """
         with self._lock:
+            self._remarks.update(f"{role}: {note}" for note in completion.notes)
+            if completion.model:
+                self._note_model(role, completion.model, asked)
             self._roles[role] = add(self._roles.get(role), completion.usage)
             self._replayed += replayed
             self._cache_hits += completion.cached and not replayed
         self._on_answer(role)
+
+    def _note_model(self, role: str, model: str, asked: str) -> None:
+        """Count the model that answered; remark on one that isn't known by the name asked for.
+
+        A version behind the name (`m-2025-01-31`) or an owner before it is no other model.
+        """
+        models = self._models.setdefault(role, Counter())
+        models[model] += 1
+        if asked and asked not in model and model not in asked:
+            self._remarks[f"{role}: {asked} was asked for, the endpoint says {model} answered"] += 1
 
     def run(self, kind: Kind) -> None:
         """Count one scored (or failed) run of the agent."""
@@ -66,7 +88,17 @@ class Meter:
                 faults=dict(sorted(self._faults.items())),
                 kinds=dict(sorted(self._kinds.items())),
                 seconds=self._clock() - self._began,
+                models={role: dict(sorted(n.items())) for role, n in sorted(self._models.items())},
+                remarks={**dict(sorted(self._remarks.items())), **self._changes()},
             )
+
+    def _changes(self) -> dict[str, int]:
+        """Return a remark on each role whose answers came from several models."""
+        return {
+            f"{role}: the endpoint changed its model: {', '.join(sorted(models))}": len(models)
+            for role, models in sorted(self._models.items())
+            if len(models) > 1
+        }
 
 
 def add(total: Usage | None, one: Usage) -> Usage:

@@ -99,6 +99,8 @@ class Totals:
         faults: attempts without a usable answer, by kind.
         kinds: scored runs by kind (`right`, `wrong`, `unparsed`, …) and `error`.
         seconds: wall time of this process's part of the run.
+        models: answers by role and the model that the endpoint says it was.
+        remarks: what was odd about answers or adapted for them, and how often.
     """
 
     by_role: Mapping[str, Usage]
@@ -108,6 +110,8 @@ class Totals:
     faults: Mapping[str, int]
     kinds: Mapping[str, int]
     seconds: float
+    models: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    remarks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,5 +109,7 @@ def _totals(totals: Totals) -> dict[str, Any]:
         "replayed": totals.replayed,
         "faults": dict(totals.faults),
         "kinds": dict(totals.kinds),
+        "models": {role: dict(models) for role, models in totals.models.items()},
+        "remarks": dict(totals.remarks),
         "seconds": round(totals.seconds, 3),
     }

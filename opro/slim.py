@@ -6,19 +6,22 @@ from dataclasses import replace
 from functools import lru_cache
 
 from opro.records import StepRecord
+from opro.text import clip
 from opro.types import Evaluation, Kind, Rollout, TaskResult, Verdict
 
 _NO_TEXT = Rollout(output="")
 MAX_ANSWER = 40
 """Longer answers are dropped; the report only compares short ones (labels, numbers)."""
+MAX_REASON = 300
+"""Characters kept of why a run failed, of the first line."""
 
 
 def slim(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation with scores, kinds and short answers only."""
+    """Return the evaluation with scores, kinds, short answers and why runs failed only."""
     results = tuple(
         TaskResult(
             task_id=result.task_id,
-            rollout=_NO_TEXT,
+            rollout=_NO_TEXT if result.verdict is not None else _failure(result.rollout.reason),
             verdict=None if result.verdict is None else _shared(result.verdict),
         )
         for result in evaluation.results
@@ -42,6 +45,11 @@ def slim_step(record: StepRecord) -> StepRecord:
             for one in record.candidates
         ),
     )
+
+
+@lru_cache(maxsize=256)
+def _failure(reason: str) -> Rollout:
+    return Rollout(output="", kind=Kind.ERROR, reason=clip(reason.partition("\n")[0], MAX_REASON))
 
 
 def _shared(verdict: Verdict) -> Verdict:

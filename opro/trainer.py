@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opro import template, transcript
+from opro import health, template, transcript
 from opro.errors import BudgetExceeded, RunError
 from opro.evolvers.base import Choice
 from opro.journal import Journal
@@ -17,7 +16,7 @@ from opro.setup.assembly import Assembly
 from opro.slim import slim_step
 from opro.text import md5_of
 from opro.trackers.background import BackgroundTracker
-from opro.types import Evaluation, Kind, Split
+from opro.types import Evaluation, Split
 from opro.wiring import Wires
 
 
@@ -45,6 +44,7 @@ class Trainer:
         self._stop = parts.wires.stop
         self._steps: list[StepRecord] = []
         self._spent: list[Totals] = []
+        self._remarks = health.Remarks()
 
     def run(self) -> Summary:
         """Run all steps and return the result.
@@ -91,12 +91,12 @@ class Trainer:
             parts.tracker.on_step_end(self._steps[-1], parts.wires.meter.totals())
             parts.progress.step_done(record, parts.wires.meter.totals())
             parts.journal.sync()
-            cause = _cause_of_failure(record)
+            cause = health.cause_of_failure(record)
             failed = failed + 1 if cause else 0
             if failed >= settings.max_failed_steps:
                 parts.journal.stop("failed steps", void_errors_from=step - failed + 1)
                 raise RunError(
-                    f"every call failed in {failed} steps in a row"
+                    f"nothing could be scored in {failed} steps in a row"
                     f" (trainer.max_failed_steps); last cause: {cause}"
                 )
             limit = settings.stop_at_score
@@ -111,16 +111,13 @@ class Trainer:
             rollouts = self._context.measure(texts, phase="rollouts", split="train")
             if any(one.cut for one in rollouts):
                 self._stop.check()
-            self._watch(rollouts)
+            for warning in health.warnings(rollouts):
+                self._parts.progress.note(warning)
+            error = health.hopeless(rollouts) if step == 0 else None
+            if error is not None:
+                self._parts.journal.stop("hopeless start", void_errors_from=0)
+                raise error
         return self._evolver.step(self._context, rollouts)
-
-    def _watch(self, rollouts: Sequence[Evaluation]) -> None:
-        """Say when the answers can't be read: that looks like a bad instruction, but isn't."""
-        results = [result for one in rollouts for result in one.results]
-        for kind, hint in _HINTS.items():
-            share = sum(result.kind is kind for result in results) / max(1, len(results))
-            if share > 0.5:
-                self._parts.progress.note(f"{share:.0%} of the answers are {kind.value}: {hint}")
 
     def _keep(self, record: StepRecord) -> None:
         """Write a step's files; keep the record itself without its texts."""
@@ -143,7 +140,7 @@ class Trainer:
         parts.folder.write(f"{name}/report.md", render_step(record))
         parts.folder.write(f"state/{self._evolver.name}.json", self._evolver.state())
         parts.folder.write(template.FILE_NAME, record.best.instruction)
-        for notice in record.notices:
+        for notice in (*record.notices, *self._remarks.fresh(parts.wires.meter.totals())):
             parts.progress.note(f"step {record.step}: {notice}")
         self._steps.append(slim_step(record))
 
@@ -182,28 +179,3 @@ class Trainer:
     @property
     def _seen(self) -> dict[tuple[str, str], Evaluation]:
         return self._context.seen
-
-
-_HINTS = {
-    Kind.TRUNCATED: "cut off before an answer could be read; is agent.max_tokens too low?",
-    Kind.UNPARSED: "the judge finds no answer in them; look at the journal before you trust 0",
-    Kind.NO_RESPONSE: "the endpoint answers with nothing",
-    Kind.REFUSAL: "the model refuses",
-}
-
-
-def _cause_of_failure(record: StepRecord) -> str | None:
-    """Return why a step brought nothing at all, if every call of it failed; else None."""
-    rolled = record.initial or ((record.current,) if record.current is not None else ())
-    if rolled and all(len(one.failed) == one.n for one in rolled):
-        return _first_reason(rolled)
-    if record.candidates and all(one.status == "failed" for one in record.candidates):
-        return record.candidates[0].reason
-    run = [one.evaluation for one in record.candidates if one.evaluation is not None]
-    if run and all(len(one.failed) == one.n for one in run):
-        return _first_reason(run)
-    return None
-
-
-def _first_reason(evaluations: Sequence[Evaluation]) -> str:
-    return next(result.rollout.reason for one in evaluations for result in one.results)

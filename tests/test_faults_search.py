@@ -159,7 +159,7 @@ def test_steps_that_all_fail_end_the_run_and_a_good_one_resets_the_count(
         *("failed", "scored", "failed", "scored")
     ]
     server.control(reset=True, faults=[{"kind": "500", "contains": [OPTIMIZER]}])
-    with pytest.raises(RunError, match="every call failed in 2 steps in a row.*HTTP 500"):
+    with pytest.raises(RunError, match="nothing could be scored in 2 steps in a row.*HTTP 500"):
         search.run(*arguments)
     assert server.stats()["requests"] == 2 + 2 * 2
     server.control(faults=[])

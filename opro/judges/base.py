@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
+from opro.errors import JudgeFailed, OproError
 from opro.text import clip
 from opro.types import Completion, Kind, Request, Rollout, Task, Verdict
 
@@ -18,8 +19,10 @@ SHOWN = 200
 class Judge(ABC):
     """Rates outputs. Called from many threads at once; must not keep state between calls.
 
-    The rollouts call `rate` once for each run that did not fail. Anything that `judge` raises,
-    but for `CallFailed`, stops the run with its traceback: a broken scorer is not a score.
+    The rollouts call `rate` once for each run that did not fail. What `judge` raises is no score:
+    that run has failed, like one whose endpoint did, and leaves its instruction unscored. Only a
+    broken promise (`ScoreError`), or raising on every task of the first instruction, stops the
+    search.
     """
 
     max_calls: int = 0
@@ -41,6 +44,9 @@ class Judge(ABC):
 
         A truncated output is still judged: an answer before the cut counts; without one the
         kind stays `truncated`.
+
+        Raises:
+            JudgeFailed: `judge` raised something else than one of our errors.
         """
         if rollout.kind in (Kind.REFUSAL, Kind.NO_RESPONSE, Kind.LIMIT):
             reason = rollout.reason or rollout.kind.value
@@ -48,7 +54,12 @@ class Judge(ABC):
         if not rollout.output.strip():
             kind = rollout.kind or Kind.NO_RESPONSE
             return self.failed(task, kind, rollout.reason or "the output is empty")
-        verdict = self.judge(task, rollout, ask)
+        try:
+            verdict = self.judge(task, rollout, ask)
+        except OproError:
+            raise
+        except Exception as error:
+            raise JudgeFailed(task.id, error) from error
         if verdict.kind is Kind.UNPARSED and rollout.kind is Kind.TRUNCATED:
             return self.failed(task, Kind.TRUNCATED, rollout.reason)
         return verdict

@@ -3,8 +3,9 @@
 The function is called for every output that isn't blank (a blank one scores 0 as `no_response`),
 from many threads at once. It returns a score in [0, 1] (True is 1), or a dict with `score` and, as
 it likes, `answer` (text found in the output; else the whole output), `feedback` (for the optimizer)
-and `kind` (`wrong`, `unparsed`, …). What it raises stops the run with its traceback: a broken
-scorer is not a score.
+and `kind` (`wrong`, `unparsed`, …). Where it raises, that run has failed: no score, and the
+instruction stays unscored. If it raises on every task of the first instruction, the search stops
+with the traceback.
 """
 
 from __future__ import annotations

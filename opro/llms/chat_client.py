@@ -21,6 +21,10 @@ AGAIN = 1_000_003
 """Added to the seed of a request that is made once more, which should not fare alike."""
 
 
+LONG_PROMPT, MOST_PER_TOKEN = 2000, 16
+"""Characters of a prompt that is worth a look, and of a token, which in any text has about 4."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChatSettings:
     """What a client needs to know of its endpoint.
@@ -81,7 +85,7 @@ class ChatClient:
             if fault.completion is None or request.max_tokens is not None:
                 raise
             completion = fault.completion
-        notes = self._dialect.notes(form)
+        notes = (*self._dialect.notes(form), *_cut_prompt(request, completion))
         return replace(completion, notes=notes) if notes else completion
 
     def close(self) -> None:
@@ -125,3 +129,15 @@ class ChatClient:
     def _describe(self, what: str, body: bytes) -> str:
         start = excerpt(body, self._settings.secrets)
         return f"{self._name}: {what}" + (f": {start}" if start else "")
+
+
+def _cut_prompt(request: Request, completion: Completion) -> tuple[str, ...]:
+    """Return a note when the endpoint counted far fewer tokens than the prompt must have.
+
+    Some servers (Ollama by default) drop what exceeds their context without an error.
+    """
+    counted = completion.usage.prompt_tokens
+    length = sum(len(message.content) for message in request.messages)
+    if counted is None or length < max(LONG_PROMPT, MOST_PER_TOKEN * counted + 1):
+        return ()
+    return ("far fewer prompt tokens counted than were sent: is the prompt cut to the context?",)

@@ -21,6 +21,10 @@ MAX_ROWS = 50
 """Instructions, steps or reasons that a table shows; what is left out is counted below it."""
 
 
+MAX_REASONS = 5
+"""Reasons of failed runs that the report shows."""
+
+
 def render_run(summary: Summary, info: RunInfo) -> str:
     """Return the run's report.md; `curve.png` is expected beside it."""
     parts = [
@@ -45,6 +49,7 @@ def render_run(summary: Summary, info: RunInfo) -> str:
         "## Runs by outcome",
         f"{md.kinds_text(summary.totals.kinds)}. Failed runs (error) were run once more.",
         _failures(summary),
+        _remarks(summary),
         "## What it cost",
         _cost(summary),
         "## Where to find what",
@@ -155,13 +160,22 @@ def _not_scored(summary: Summary) -> str:
 
 
 def _failures(summary: Summary) -> str:
-    failed = Counter(
-        task for evaluation in _evaluations(summary).values() for task in evaluation.failed
-    )
+    found = _evaluations(summary).values()
+    failed = Counter(task for evaluation in found for task in evaluation.failed)
     if not failed:
         return ""
     names = md.ids(task for task, _ in failed.most_common())
-    return f"Tasks whose run failed twice, which left an instruction unscored: {names}."
+    runs = [run for evaluation in found for run in evaluation.results if run.score is None]
+    reasons = Counter(run.rollout.reason for run in runs).most_common(MAX_REASONS)
+    rows = [(cell(reason, 200), str(count)) for reason, count in reasons]
+    text = f"Tasks whose run failed twice, which left an instruction unscored: {names}."
+    return f"{text}\n\n{md.table(('why', 'runs'), rows)}" if rows else text
+
+
+def _remarks(summary: Summary) -> str:
+    lines = [f"- {cell(text, 200)} ({n:,})" for text, n in summary.totals.remarks.items()]
+    head = ["What was odd about answers, or adapted for them:", ""]
+    return "\n".join([*head, *lines]) if lines else ""
 
 
 def _cost(summary: Summary) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opro.errors import ConfigError, ScoreError
+from opro.errors import ConfigError, JudgeFailed, ScoreError
 from opro.judges.python import Python
 from opro.setup.config import build
 from opro.types import Kind, Rollout, Task
@@ -96,9 +96,10 @@ def test_a_broken_promise_is_a_score_error(judge, name: str, message: str) -> No
     assert f"judge.function=scorers_of_a_user:{name}" in str(caught.value)
 
 
-def test_what_the_function_raises_goes_through(judge) -> None:
-    with pytest.raises(ZeroDivisionError):
+def test_what_the_function_raises_names_task_and_place(judge) -> None:
+    with pytest.raises(JudgeFailed, match="judge: raised ZeroDivisionError on task 't'") as caught:
         judge("broken").rate(TASK, Rollout(output="6"))
+    assert "scorers_of_a_user.py" in str(caught.value)
 
 
 def test_a_score_that_is_no_number_is_left_to_the_rollouts(judge) -> None:
