@@ -82,7 +82,7 @@ def record(config: Mapping[str, Any], place: Place) -> dict[str, Any]:
 
 def fingerprint(assembly: Assembly, config: Mapping[str, Any], place: Place) -> dict[str, Any]:
     """Return every setting that can change a score, flat; a resume must agree with all of them."""
-    evolver = {k: v for k, v in config["evolver"].items() if k not in ("llm", "_target_")}
+    evolver = _settings(config["evolver"])
     evolver["initial_instructions"] = list(assembly.evolver.initial_instructions)
     trainer: dict[str, Any] = {"rescore": assembly.settings.rescore}
     if config["evolver"].get("params", {}).get("temperature_schedule", "constant") != "constant":
@@ -97,11 +97,20 @@ def scoring_fingerprint(
     """Return every setting that can change the score of a given instruction, flat."""
     parts: dict[str, Any] = {"template": config.get("template")}
     for role in ("agent", "judge"):
-        parts[role] = {k: v for k, v in config[role].items() if k not in ("llm", "_target_")}
+        parts[role] = _settings(config[role])
     for role, llm in scoring.roles.items():
         parts[f"{role}_llm"] = dict(llm.identity())
     parts["data"] = {"name": scoring.dataset.name, "digest": scoring.dataset.digest}
     return flatten(masked(parts, place.secrets))
+
+
+def _settings(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part's settings with the name of its class: two classes may share their keys.
+
+    The module is left out, so that a class may move; models are told by their identity.
+    """
+    own = {name: value for name, value in node.items() if name not in ("llm", "_target_")}
+    return {"class": str(node["_target_"]).rpartition(".")[2], **own}
 
 
 def masked(value: Any, secrets: Mapping[str, str]) -> Any:

@@ -23,7 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from opro.errors import ConfigError, Interrupted, OproError
 from opro.setup.composed import plain_config, secrets_of, task_overrides
-from opro.setup.hydra_errors import one_line
+from opro.setup.hydra_errors import BrokenFile, one_line
 
 if TYPE_CHECKING:
     from opro.job import Outcome, Place
@@ -144,7 +144,7 @@ def _guarded(entry: Callable[[], Any]) -> int:
         entry()
         if _error is not None:
             raise _error
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, BrokenFile) as error:
         return _fail(one_line(error), 2)
     except ValueError as error:
         if _started and _sweep is None:  # a bug of ours; Hydra's own come before any job

@@ -138,17 +138,24 @@ def test_an_answer_that_does_not_tell_counts_as_the_dearest_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("calls", "warned"),
-    [(8, "affords 0 steps: 5 calls score the initial instructions, each step takes up to 18"),
-     (40, "affords 1 steps"), (41, ""), (1000, "")],
-)  # fmt: skip
-def test_a_budget_for_less_than_two_steps_is_warned_of(
-    search: Search, server: Loopback, capsys: pytest.CaptureFixture[str], calls: int, warned: str
+    ("calls", "steps", "warned"),
+    [(8, 0, True), (40, 1, True), (41, 2, False), (1000, 55, False)],
+)
+def test_what_a_budget_affords_is_said_and_less_than_two_steps_warned_of(
+    search: Search,
+    server: Loopback,
+    capsys: pytest.CaptureFixture[str],
+    calls: int,
+    steps: int,
+    warned: bool,
 ) -> None:
     search.run(*small(server, search.folder), f"trainer.budget.calls={calls}")
     shown = capsys.readouterr().err
-    assert (f"trainer.budget.calls={calls} " in shown) == bool(warned)
-    assert warned in shown
+    assert (
+        f"trainer.budget.calls={calls} affords {steps} steps: 5 calls score the initial"
+        " instructions, each step takes up to 18\n"
+    ) in shown
+    assert ("warning: trainer.budget.calls" in shown) == warned
 
 
 def test_the_end_says_why_and_how_to_go_on(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import yaml  # type: ignore[import-untyped]
+
 from opro.errors import nearest
+
+BrokenFile: type[Exception] = yaml.YAMLError
+"""What reading a configuration file raises that is no YAML."""
 
 
 def one_line(error: BaseException) -> str:
@@ -14,11 +19,28 @@ def one_line(error: BaseException) -> str:
     parent = getattr(cause, "parent_node", None)
     if parent is not None and "not in" in str(cause):
         return _unknown_key(cause, parent)
-    text = str(cause).splitlines()[0]
+    if isinstance(error, BrokenFile):
+        return _broken_file(error)
+    text = _head(str(cause))
     key = getattr(cause, "full_key", None)
     if key:
         return f"{key}: {text}"
-    return text if cause is error else f"{str(error).splitlines()[0]} {text}"
+    return text if cause is error else f"{_head(str(error))} {text}"
+
+
+def _head(text: str) -> str:
+    """Return the first line, and the second one where the first only leads up to it."""
+    first, *others = text.splitlines()
+    return f"{first} {others[0].strip()}" if first.endswith(":") and others else first
+
+
+def _broken_file(error: BaseException) -> str:
+    """Return file and line of what is no YAML, in one line."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return " ".join(str(error).split())
+    what = getattr(error, "problem", None) or "it can't be read"
+    return f"{mark.name}:{mark.line + 1}: not YAML: {what}"
 
 
 def _missing_option(path: str, options: list[str]) -> str:

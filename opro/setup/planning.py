@@ -23,7 +23,7 @@ class Plan:
         rows: calls by purpose.
         tokens: estimated, by role.
         usd: estimated; None where an endpoint has no price.
-        warning: said when `trainer.budget.calls` affords fewer than two steps, else ''.
+        warning: what `trainer.budget.calls` affords, a warning if under two steps; '' without it.
     """
 
     title: str
@@ -94,6 +94,7 @@ def render(plans: Sequence[Plan]) -> str:
 def _budget_warning(assembly: Assembly) -> str:
     settings, dataset, evolver = assembly.settings, assembly.dataset, assembly.evolver
     per_run = assembly.agent.max_calls if assembly.agent_llm is not None else 0
+    per_run += assembly.judge.max_calls if assembly.judge_llm is not None else 0
 
     def calls(steps: int) -> int:
         rows = evolver.plan(dataset, steps=steps, rescore=settings.rescore)
@@ -105,11 +106,10 @@ def _budget_warning(assembly: Assembly) -> str:
     if budget is None or step <= 0:
         return ""
     affordable = max(0, budget - start) // step
-    if affordable >= min(2, settings.epochs):
-        return ""
+    few = affordable < min(2, settings.epochs)
     return (
-        f"trainer.budget.calls={budget} affords {affordable} steps: {start} calls score the"
-        f" initial instructions, each step takes up to {step}"
+        f"{'warning: ' if few else ''}trainer.budget.calls={budget} affords {affordable} steps:"
+        f" {start} calls score the initial instructions, each step takes up to {step}"
     )
 
 
