@@ -15,6 +15,7 @@ ENVIRONMENT = {
     "OPENAI_API_KEY": "sk-proj-AbCdEf0123456789KEY",
     "GATEWAY_TOKEN": "gw-Zz99-HEADER-token-value",
     "TENANT": "tenant-7f3a-EXTRA-body",
+    "BODY_KEY": "body-key-19ff-EXTRA-body",
     "PROXY_SECRET": "unused-but-key-like-0xDEADBEEF",
 }
 
@@ -31,6 +32,7 @@ def secret_settings(server: Loopback, folder: Path) -> list[str]:
         "llm.api_key_env=OPENAI_API_KEY",
         "+llm.headers_env.X-Gateway-Token=GATEWAY_TOKEN",
         "+llm.extra_body.user=${oc.env:TENANT}",
+        "+llm.extra_body.api_key=${oc.env:BODY_KEY}",
         "agent.max_tokens=55",
         "trainer.run_name=run",
     ]
@@ -56,6 +58,7 @@ def test_no_secret_is_kept_by_a_whole_run(search: Search, server: Loopback) -> N
     assert entry["authorized"]  # they did reach the endpoint
     assert entry["headers"]["x-gateway-token"] == ENVIRONMENT["GATEWAY_TOKEN"]
     assert entry["json"]["user"] == ENVIRONMENT["TENANT"]
+    assert entry["json"]["api_key"] == ENVIRONMENT["BODY_KEY"]
     assert (search.folder / "mlruns/mlflow.db").exists()
     assert (search.path("run") / ".hydra/config.yaml").exists()
     assert leaks(search.folder, *ENVIRONMENT.values()) == []
@@ -90,6 +93,7 @@ def test_no_secret_is_kept_when_the_endpoint_repeats_it(search: Search, server: 
     [
         ("llm.base_url=http://me:hunter2-pw@127.0.0.1:9/v1", "hunter2-pw", "llm.base_url"),
         ("+llm.extra_body.api_key=hunter2-pw", "hunter2-pw", "llm.extra_body.api_key"),
+        ("+llm.api_key=${oc.env:SOME_SECRET}", "hunter2-env", "llm.api_key: unknown key (did you"),
         ("llm.api_key_env=sk-hunter2-password", "sk-hunter2", "llm.api_key_env"),
         ("llm.api_key_env=hunter2-pw", "hunter2", "llm.api_key_env must be the name of"),
         ("+llm.headers_env.X-Key=hunter2-pw", "hunter2", "llm.headers_env.X-Key must be"),
@@ -100,7 +104,8 @@ def test_no_secret_is_kept_when_the_endpoint_repeats_it(search: Search, server: 
 def test_a_secret_in_the_configuration_is_refused_and_not_repeated(
     search: Search, server: Loopback, override: str, secret: str, said: str
 ) -> None:
-    done = command_line(search.folder, [*small(server, search.folder), override])
+    arguments = [*small(server, search.folder), override]
+    done = command_line(search.folder, arguments, SOME_SECRET="hunter2-env")
     assert done.returncode == 2
     lines = done.stderr.decode().strip().splitlines()
     assert len(lines) == 1 and lines[0].startswith(f"opro: {said}")

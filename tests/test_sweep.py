@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from opro.sweeps.names import job_name
 from opro.testing.handle import in_process
+from tests.store import query
 from tests.sweeps import Done, Sandbox, end_session, session, slowness
 
 GRID = ["evolver.params.n_candidates=2,3", "evolver.params.select=train,validation"]
@@ -110,20 +112,39 @@ def test_failures_are_shown_when_they_happen_and_the_others_go_on(sandbox: Sandb
     assert stopped.status == 1 and stopped.text.count("not run") == 2
     assert "0 of 3 jobs ok" in stopped
 
+    # All of them, for one cause: each is shown when it happens, and the cause with it.
+    sandbox.server.control(faults=[{"kind": "401"}])
+    every = sandbox.sweep(texts, "trainer.run_name=U")
+    assert every.status == 1 and "0 of 3 jobs ok" in every
+    for number in (1, 2, 3):
+        line = next(one for one in every.text.splitlines() if one.startswith(f"[{number}/3]"))
+        assert "failed" in line and "HTTP 401" in line and "initial_instructions=" in line
+
 
 # -- signals --------------------------------------------------------------------------------------
 
 
+def ended(sandbox: Sandbox) -> dict[str, tuple[str, int]]:
+    """Return each MLflow run's status and when it ended; none while there is no whole store."""
+    try:
+        rows = query(sandbox.folder, "select name, status, end_time from runs")
+    except sqlite3.OperationalError:
+        return {}
+    return {name: (status, end) for name, status, end in rows}
+
+
 @pytest.mark.parametrize(
-    ("launcher", "number"), [("basic", signal.SIGINT), ("joblib", signal.SIGTERM)]
+    ("launcher", "number", "runs"),
+    [("basic", signal.SIGINT, 2), ("joblib", signal.SIGINT, 4), ("joblib", signal.SIGTERM, 0)],
 )
 def test_a_signal_ends_everything_soon_and_keeps_what_is_finished(
-    sandbox: Sandbox, launcher: str, number: signal.Signals
+    sandbox: Sandbox, launcher: str, number: signal.Signals, runs: int
 ) -> None:
+    """Ctrl-C reaches every process of the terminal, SIGTERM the one that it is sent to."""
     arguments = [
         "-m",
         *sandbox.settings,
-        "tracker=none",
+        f"tracker={'mlflow' if runs else 'none'}",
         "llm.cache=off",
         "evolver.params.n_candidates=2,3,4",
         f"hydra/launcher={launcher}",
@@ -132,9 +153,12 @@ def test_a_signal_ends_everything_soon_and_keeps_what_is_finished(
     try:
         sandbox.wait_for_requests(20, process)
         sandbox.server.control(latency=30.0)
+        while len(ended(sandbox)) < runs:  # in MLflow: the parent's, and those of jobs
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.05)
         time.sleep(0.5 * slowness())  # now every slot waits for an answer that doesn't come
         began = time.monotonic()
-        os.kill(process.pid, number)
+        (os.killpg if number is signal.SIGINT else os.kill)(process.pid, number)
         time.sleep(0.3 * slowness())
         sent = sandbox.requests(reset=False)
         process.wait(60)
@@ -146,9 +170,12 @@ def test_a_signal_ends_everything_soon_and_keeps_what_is_finished(
         end_session(process)
     text = process.communicate()[0]
     assert process.returncode == 128 + number, text
-    assert took < 5.0 * slowness()
+    assert took < 7.0 * slowness()
     assert "killed" in text and "Traceback" not in text
     assert {sandbox.note(name)["status"] for name in sandbox.jobs()} <= {"killed", "ok"}
+    states = ended(sandbox)
+    assert len(states) == runs and {status for status, _ in states.values()} <= {"KILLED"}
+    assert all(end <= states["S"][1] for _, end in states.values())  # children first
     sandbox.server.control(latency=0.0, reset=True)
     kept = sum(
         (sandbox.path(name) / "journal.jsonl").read_text().count('"finish"')
@@ -157,6 +184,24 @@ def test_a_signal_ends_everything_soon_and_keeps_what_is_finished(
     assert kept >= 20
     again = Done(sandbox.start(*arguments))
     assert again.status == 0 and "3 of 3 jobs ok" in again, again.text
+
+
+def test_ctrl_c_leaves_a_job_its_time_while_another_worker_has_none(sandbox: Sandbox) -> None:
+    arguments = ["-m", *sandbox.settings, "tracker=none", "hydra/launcher=joblib"]
+    process = sandbox.start(*arguments, "trainer.epochs=0,50", "llm.cache=off")
+    try:
+        while not any(sandbox.note(name)["status"] == "ok" for name in sandbox.jobs()):
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.02)
+        sandbox.wait_for_requests(20, process)
+        sandbox.server.control(latency=1.0)
+        time.sleep(0.3)
+        os.killpg(process.pid, signal.SIGINT)
+        text = process.communicate(timeout=60)[0]
+    finally:
+        end_session(process)
+    assert process.returncode == 130, text
+    assert [sandbox.note(f"epochs={n}")["status"] for n in (0, 50)] == ["ok", "killed"]
 
 
 # -- launchers and sweepers ----------------------------------------------------------------------

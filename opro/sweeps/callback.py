@@ -61,6 +61,8 @@ def open_sweep(config: DictConfig) -> Sweep:
         raise SystemExit(0)
     plan = _plan(config, asked, found)
     check_limit(plan.llms, plan.at_once, plan.launcher)
+    if plan.jobs and config.hydra.launcher.get("n_jobs"):
+        config.hydra.launcher.n_jobs = plan.at_once  # no worker without a job: see sweeps.job
     sweep = Sweep(plan)
     sweep.open()
     return sweep

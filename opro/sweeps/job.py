@@ -143,6 +143,7 @@ def _listening(place: JobPlace) -> Iterator[None]:
         yield
         return
     _leave_with(tuple(place.sweep.owner.items()))
+    _heed_interrupts(True)
     done = threading.Event()
 
     def listen() -> None:
@@ -158,6 +159,17 @@ def _listening(place: JobPlace) -> Iterator[None]:
     finally:
         _busy.clear()
         done.set()
+        _heed_interrupts(False)
+
+
+def _heed_interrupts(heed: bool) -> None:
+    """Die of SIGINT or not: a terminal's Ctrl-C reaches this process, too.
+
+    If it died of it while it waits for its next job, joblib would take that for a crash and end
+    the jobs that are at work in other processes, before they could record what they have.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler if heed else signal.SIG_IGN)
 
 
 _busy = threading.Event()
