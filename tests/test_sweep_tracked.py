@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -31,11 +32,12 @@ GRID = [
 def swept(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[Sandbox, Done, dict[str, Any]]]:
-    """Eight jobs, four at a time, on a store that isn't there yet."""
+    """Eight jobs, all at once, on a store that isn't there yet."""
     with in_process(latency=0.01) as server:
         sandbox = Sandbox(tmp_path_factory.mktemp("tracked"), server)
         sandbox.env = {"MLFLOW_RUN_ID": "0" * 32}  # somebody else's: plays no part
-        arguments = [*GRID, "hydra/launcher=joblib", "llm.max_in_flight=8"]
+        eight = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=8"]
+        arguments = [*GRID, *eight, "llm.max_in_flight=8"]
         done = sandbox.sweep(*arguments, tracker="mlflow")
         yield sandbox, done, server.stats()
 
@@ -50,7 +52,7 @@ def test_eight_jobs_on_a_fresh_store_are_eight_complete_runs(
 ) -> None:
     sandbox, done, stats = swept
     assert done.status == 0 and "8 of 8 jobs ok" in done, done.text
-    assert "launcher joblib, 4 at once" in done
+    assert "launcher joblib, 8 at once" in done
     assert stats["in_flight"]["peak"] <= 8
     names = sandbox.jobs()
     assert len(names) == 8
@@ -73,6 +75,12 @@ def test_eight_jobs_on_a_fresh_store_are_eight_complete_runs(
             f"select value from metrics where run_uuid = '{runs[name]}' and key = 'test/score'",
         )
         assert len(test) == 1, name
+        history = json.loads((sandbox.path(name) / "state/opro.json").read_text())["history"]
+        tasks = query(
+            sandbox,
+            f"select count(*) from metrics where key like 'task/%' and run_uuid = '{runs[name]}'",
+        )
+        assert tasks == [(8 * len(history),)]  # of each instruction on each task
     aliases = query(sandbox, "select alias from registered_model_aliases")
     assert aliases == [("champion",)]
     artifacts = sandbox.folder / "mlruns/artifacts" / runs["S"] / "artifacts"
