@@ -108,10 +108,11 @@ def test_a_daemon_that_goes_away_is_infrastructure(nobody: Path) -> None:
     assert run.kind is Kind.ERROR and "no Docker daemon answers" in run.reason
 
 
-def test_a_run_without_a_daemon_is_one_line(search: Search, nobody: Path) -> None:
+@pytest.mark.parametrize("sweep", [[], ["-m", "seed=1,2"]])
+def test_a_run_without_a_daemon_is_one_line(search: Search, nobody: Path, sweep: list[str]) -> None:
     search.write("script.yaml", "[{contains: '', reply: DONE}]")
     command = [sys.executable, "-m", "opro.run", "agent=terminal", "data=terminal_demo"]
-    command += ["llm=scripted", "llm.path=script.yaml", "tracker=none"]
+    command += ["llm=scripted", "llm.path=script.yaml", "tracker=none", *sweep]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 2
