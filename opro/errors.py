@@ -62,19 +62,16 @@ class CallFailed(OproError):
 
 
 class JudgeFailed(CallFailed):
-    """A scorer raised on one output; its text ends with the traceback.
-
-    Args:
-        task_id: whose output it was.
-        error: what it raised.
-    """
+    """A scorer raised on one output; its text ends with the traceback."""
 
     HEAD = "judge: raised "
 
-    def __init__(self, task_id: str, error: Exception) -> None:
+    @classmethod
+    def by(cls, error: Exception, task_id: str) -> JudgeFailed:
+        """Return the failure of the run on a task, by what the scorer raised."""
         trace = "".join(traceback.format_exception(error))
         what = " ".join(f"{type(error).__name__} on task {task_id!r}: {error}".split())
-        super().__init__("judge", f"{self.HEAD}{what}\n{trace}")
+        return cls("judge", f"{cls.HEAD}{what}\n{trace}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

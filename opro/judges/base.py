@@ -59,7 +59,7 @@ class Judge(ABC):
         except OproError:
             raise
         except Exception as error:
-            raise JudgeFailed(task.id, error) from error
+            raise JudgeFailed.by(error, task.id) from error
         if verdict.kind is Kind.UNPARSED and rollout.kind is Kind.TRUNCATED:
             return self.failed(task, Kind.TRUNCATED, rollout.reason)
         return verdict
