@@ -82,7 +82,7 @@ def _answer(params: OPROParams, task: Task, result: TaskResult | None) -> str:
     if params.exemplar_answer == "gold":
         return str(task.answer)
     if result is None or result.verdict is None:
-        return "" if result is None else result.rollout.reason
+        return "" if result is None else result.rollout.reason.partition("\n")[0]
     verdict = result.verdict
     if verdict.score >= params.success_score:
         return result.rollout.output.strip() if verdict.answer is None else verdict.answer

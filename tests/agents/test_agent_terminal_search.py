@@ -15,6 +15,7 @@ from opro.agents.base import Session
 from opro.agents.container import Container
 from opro.agents.docker_engine import Engine
 from opro.data.table import Jsonl
+from opro.testing.handle import in_thread
 from opro.types import Completion
 from tests.agents.conftest import Runner, small_box
 from tests.conftest import Search
@@ -209,3 +210,31 @@ def test_a_container_says_whose_it_is(runner: Runner, daemon: Engine) -> None:
     (labels,) = [one for one in found if one["opro.run"] == "n"]
     assert labels["opro.project"] == "opro" and labels["opro.sweep"] == "s"
     assert (labels["opro.task"], labels["opro.attempt"]) == (task.id, "2")
+
+
+def test_a_model_on_localhost_is_asked_from_the_host(search: Search, nothing_left: None) -> None:
+    row = {"task": "Make q.", "check": "[ -f q ]"}
+    search.write("tasks.jsonl", json.dumps(row))
+    rules = [
+        {"contains": ["exit code: "], "text": "DONE"},
+        {"contains": ["Make q."], "text": "```bash\ntouch q\n```"},
+    ]
+    with in_thread(rules=rules) as server:
+        search.run(
+            "agent=terminal",
+            "judge=environment",
+            "data=jsonl",
+            "data.path=tasks.jsonl",
+            "data.fields=[task]",
+            "data.answer_field=null",
+            "llm=openai",
+            "llm.model=m",
+            "llm.api_key_env=null",
+            f"llm.base_url={server.base_url.replace('127.0.0.1', 'localhost')}",
+            "trainer.epochs=1",
+            "evolver.params.n_candidates=1",
+            "evolver.params.num_exemplars=0",
+            "evolver.params.select=train",
+        )
+        assert server.stats()["requests"] >= 2
+    assert search.state()["history"][0]["scores"] == [1.0]

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from opro.errors import ConfigError
 from opro.testing.handle import in_process, in_thread
-from tests.conftest import Search
+from tests.conftest import ROOT, Search
 from tests.endpoint import OPTIMIZER, command_line, small
 from tests.store import artifact, params, query
 from tests.sweeps import Done, Sandbox
@@ -133,3 +137,32 @@ def test_config_4_code_version_and_data_hash_are_logged(search: Search) -> None:
     sql = "select value from tags where key = 'opro.git_commit'"
     commits = {value for (value,) in query(search.folder, sql)}
     assert len(commits) == 1 and len(commits.pop()) >= 40
+
+
+def test_config_5_an_unsupported_python_is_told_in_one_line(tmp_path: Path) -> None:
+    code = "import sys; sys.version_info = (3, 10, 9); import opro"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"opro needs Python 3.11 or newer; this is \S+\n", done.stderr)
+
+
+def test_config_5_the_set_up_looks_for_a_python_that_will_do(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts/setup", tmp_path / "scripts/setup")
+    (tmp_path / "bin").mkdir()
+    for name in ("python3", "python3.11", "python3.12", "python3.13"):  # all of them too old
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    command = [str(tmp_path / "scripts/setup"), "local"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "opro needs Python 3.11 or newer; set PYTHON to one\n"
+
+
+def test_config_5_every_requirement_of_the_core_has_a_bound() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["requires-python"] == ">=3.11"
+    assert all(re.search(r"[<>=]=?\d", one) for one in project["dependencies"])
