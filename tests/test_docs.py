@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -197,3 +199,29 @@ def test_every_setting_that_is_named_is_there() -> None:
 )
 def test_a_misspelt_setting_is_found(span: str) -> None:
     assert unknown(span, known_keys()) == [span]
+
+
+def tests_of(path: Path) -> set[str]:
+    """Return the tests of a file as pytest names them, without parameters."""
+    found = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        inner = node.body if isinstance(node, ast.ClassDef) else [node]
+        prefix = f"{node.name}::" if isinstance(node, ast.ClassDef) else ""
+        found |= {prefix + one.name for one in inner if isinstance(one, ast.FunctionDef)}
+    return {name for name in found if name.rpartition("::")[2].startswith("test_")}
+
+
+def test_every_test_and_file_that_is_named_is_there() -> None:
+    named = re.compile(r"`(tests/[\w/]+\.py)(?:::([\w:]+))?`")
+    for page in PAGES:
+        for file, name in named.findall(page.read_text("utf-8")):
+            assert (ROOT / file).is_file(), f"{page.name}: {file}"
+            assert not name or name in tests_of(ROOT / file), f"{page.name}: {file}::{name}"
+
+
+def test_every_trouble_has_its_own_row_with_a_test() -> None:
+    text = (ROOT / "docs/troubles.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if re.match(r"\| [a-z-]+-\d+ \|", line)]
+    names = [row.split(" | ")[0].strip("| ") for row in rows]
+    assert len(names) == len(set(names)) == 43
+    assert all("`tests/" in row and row.count(" | ") == 3 for row in rows)
