@@ -4,17 +4,15 @@ OproError                 anything below; its text is one line for a person
 ├── ConfigError           a setting, file or data that can't work (exit code 2)
 ├── RunError              a run that can't go on (exit code 1)
 │   ├── FatalEndpointError    the endpoint refuses us for good: key, quota, model
-│   └── ScoreError            a judge broke its contract, or raised on every task
+│   └── ScoreError            a judge broke its contract, or a user's scorer raised
 ├── BudgetExceeded        a budget is spent: the run ends cleanly
 ├── Interrupted           a signal asked the run to stop
 └── CallFailed            one call got no usable answer, after its retries
-    └── JudgeFailed           a scorer raised on one output: that run has no score
 """
 
 from __future__ import annotations
 
 import difflib
-import traceback
 from collections.abc import Iterable
 
 
@@ -35,7 +33,7 @@ class FatalEndpointError(RunError):
 
 
 class ScoreError(RunError):
-    """A score outside [0, 1] or not finite, or a scorer that raises on every task."""
+    """A score outside [0, 1] or not finite, or a scorer that raised."""
 
 
 class BudgetExceeded(OproError):
@@ -59,19 +57,6 @@ class CallFailed(OproError):
         super().__init__(message)
         self.kind = kind
         self.attempts = attempts
-
-
-class JudgeFailed(CallFailed):
-    """A scorer raised on one output; its text ends with the traceback."""
-
-    HEAD = "judge: raised "
-
-    @classmethod
-    def by(cls, error: Exception, task_id: str) -> JudgeFailed:
-        """Return the failure of the run on a task, by what the scorer raised."""
-        trace = "".join(traceback.format_exception(error))
-        what = " ".join(f"{type(error).__name__} on task {task_id!r}: {error}".split())
-        return cls("judge", f"{cls.HEAD}{what}\n{trace}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

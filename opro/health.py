@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from opro.errors import JudgeFailed, RunError, ScoreError
+from opro.errors import RunError, ScoreError
+from opro.judges.base import JudgeFailed
 from opro.records import StepRecord, Totals
 from opro.types import Evaluation, Kind, TaskResult
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from opro.errors import JudgeFailed, OproError
+from opro.errors import CallFailed, OproError
 from opro.text import clip
 from opro.types import Completion, Kind, Request, Rollout, Task, Verdict
 
@@ -14,6 +15,19 @@ Ask = Callable[[Request], Completion]
 
 SHOWN = 200
 """Characters of a given answer that feedback quotes; an output can be a megabyte."""
+
+
+class JudgeFailed(CallFailed):
+    """A judge raised on one output, so that run has no score; its text ends with the traceback."""
+
+    HEAD = "judge: raised "
+
+    @classmethod
+    def by(cls, error: Exception, task_id: str) -> JudgeFailed:
+        """Return the failure of the run on a task, by what the judge raised."""
+        trace = "".join(traceback.format_exception(error))
+        what = " ".join(f"{type(error).__name__} on task {task_id!r}: {error}".split())
+        return cls("judge", f"{cls.HEAD}{what}\n{trace}")
 
 
 class Judge(ABC):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from opro.errors import ConfigError, JudgeFailed, ScoreError
+from opro.errors import ConfigError, ScoreError
+from opro.judges.base import JudgeFailed
 from opro.judges.python import Python
 from opro.setup.config import build
 from opro.types import Kind, Rollout, Task
