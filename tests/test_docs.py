@@ -201,7 +201,7 @@ def test_a_misspelt_setting_is_found(span: str) -> None:
     assert unknown(span, known_keys()) == [span]
 
 
-def tests_of(path: Path) -> set[str]:
+def names_in(path: Path) -> set[str]:
     """Return the tests of a file as pytest names them, without parameters."""
     found = set()
     for node in ast.parse(path.read_text("utf-8")).body:
@@ -216,7 +216,7 @@ def test_every_test_and_file_that_is_named_is_there() -> None:
     for page in PAGES:
         for file, name in named.findall(page.read_text("utf-8")):
             assert (ROOT / file).is_file(), f"{page.name}: {file}"
-            assert not name or name in tests_of(ROOT / file), f"{page.name}: {file}::{name}"
+            assert not name or name in names_in(ROOT / file), f"{page.name}: {file}::{name}"
 
 
 def test_every_trouble_has_its_own_row_with_a_test() -> None:
