@@ -58,6 +58,9 @@ class CallFailed(OproError):
         self.kind = kind
         self.attempts = attempts
 
+    def __reduce__(self) -> tuple[type[CallFailed], tuple[str, str, int]]:
+        return type(self), (self.kind, str(self), self.attempts)
+
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` for the known name closest to `name`, or ''."""

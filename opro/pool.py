@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -37,3 +39,49 @@ class Pool:
             return_as="generator_unordered",
         )
         yield from parallel(delayed(work)(item) for item in items)
+
+
+def spread(
+    call: tuple[Callable[..., None], tuple[Any, ...]],
+    times: int,
+    backend: Literal["dask", "ray"],
+    cluster: str | None,
+) -> None:
+    """Make the same call many times at once on a cluster's workers; return when all are over.
+
+    Args:
+        call: a function that workers can import, and its arguments.
+        times: how many at once, if the cluster has room for so many; the others wait.
+        backend: joblib's.
+        cluster: its address; None starts one on this machine, for this call.
+    """
+    work, arguments = call
+    start = {"dask": _dask, "ray": _ray}[backend]
+    with start(cluster, times) as config, parallel_config(backend=backend, **config):
+        Parallel(n_jobs=times, batch_size=1, pre_dispatch="all")(
+            delayed(work)(*arguments) for _ in range(times)
+        )
+
+
+@contextlib.contextmanager
+def _dask(cluster: str | None, times: int) -> Iterator[dict[str, Any]]:
+    distributed: Any = importlib.import_module("distributed")  # late: of an extra
+    with contextlib.ExitStack() as stack:
+        if cluster is None:
+            local = distributed.LocalCluster(threads_per_worker=times, dashboard_address=":0")
+            cluster = stack.enter_context(local).scheduler_address
+        client = distributed.Client(cluster, set_as_default=False, timeout=10)
+        yield {"client": stack.enter_context(client)}
+
+
+@contextlib.contextmanager
+def _ray(cluster: str | None, times: int) -> Iterator[dict[str, Any]]:
+    ray: Any = importlib.import_module("ray")  # late: of an extra
+    ray.init(address=cluster, log_to_driver=False, logging_level="ERROR")
+    try:
+        importlib.import_module("ray.util.joblib").register_ray()
+        # Workers wait for models and containers most of the time: a part of a CPU each.
+        share = min(1.0, ray.cluster_resources().get("CPU", 1.0) / times)
+        yield {"ray_remote_args": {"num_cpus": share}}
+    finally:
+        ray.shutdown()

@@ -78,7 +78,7 @@ class Progress:
             for name, tasks in (("train", data.train), ("val", data.val), ("test", data.test))
         )
         verb = "continues" if info.resumed else "starts"
-        plan = f"; about {planned_calls:,} model calls" if planned_calls else ""
+        plan = f"; at most {planned_calls:,} model calls" if planned_calls else ""
         self._print(f"{info.name} {verb}: {data.name} ({sizes} tasks){plan}; folder {info.folder}")
         self._next_line = self._clock() + QUIET_SECONDS
         if self._is_live:

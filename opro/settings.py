@@ -17,6 +17,8 @@ class ScoringSettings:
 
     run_name: Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[\w.,=+@-]+$")]
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 32
+    backend: Literal["threads", "dask", "ray"] = "threads"
+    cluster: Annotated[str, Field(min_length=1)] | None = None
     budget: Limits = field(default_factory=Limits)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from opro.agents.base import Agent
 from opro.budget import Budget
 from opro.calls import Cache, Calls, Gate, Till
 from opro.context import StepContext
@@ -49,8 +50,9 @@ class Doors:
             cache=cache,
         )
         self._gates = {id(llm): Gate(llm) for llm in scoring.llms}
+        self._agent = _agent(scoring)
         crew = Crew(
-            agent=scoring.agent,
+            agent=self._agent,
             judge=scoring.judge,
             agent_calls=self.calls(scoring.agent_llm, "agent"),
             judge_calls=self.calls(scoring.judge_llm, "judge"),
@@ -58,7 +60,6 @@ class Doors:
             sweep=info.sweep,
         )
         self.rollouts = Rollouts(crew, self.pool, self._till)
-        self._agent = scoring.agent
 
     def calls(self, llm: LLM | None, role: str) -> Calls | None:
         """Return the door to one of the assembly's models in a role; None for no model."""
@@ -71,6 +72,14 @@ class Doors:
         finally:
             for gate in self._gates.values():
                 gate.close()
+
+
+def _agent(scoring: Scoring) -> Agent:
+    if scoring.settings.backend == "threads":
+        return scoring.agent
+    from opro.remote import RemoteAgent  # late: few runs need it
+
+    return RemoteAgent(scoring.agent, scoring.agent_spec, scoring.settings)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,7 @@ def test_without_a_terminal_each_step_is_one_line(run):
         progress.step_done(record, totals)
     progress.stop()
     first, *steps = lines(stream)
-    assert first.startswith("fake starts: reviews (20 train, 10 val, 30 test tasks); about 600 ")
+    assert first.startswith("fake starts: reviews (20 train, 10 val, 30 test tasks); at most 600 ")
     assert len(steps) == 4
     assert steps[0].startswith("step 0 (1 of 4): best 0.500 (new), initial 0.250 · 6 scored, mean ")
     assert "1 skipped · 1 failed · 10,860 tokens · 12 s" in steps[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -16,6 +17,7 @@ from opro.errors import ConfigError, nearest
 from opro.evolvers.base import Evolver
 from opro.judges.base import Judge
 from opro.llms.base import LLM
+from opro.remote_worker import AgentSpec
 from opro.settings import ScoringSettings, TrainerSettings
 from opro.setup.config import build
 from opro.trackers.base import Tracker
@@ -32,6 +34,7 @@ class Scoring:
     Attributes:
         llm: the model of `llm`, which the roles without one of their own follow.
         agent_llm, judge_llm: None where the agent or the judge asks no model; may be one object.
+        agent_spec: what another machine builds the agent from.
         tasks_known: False when the tasks are an outline only, good for counting (`plan=true`).
     """
 
@@ -43,6 +46,7 @@ class Scoring:
     agent_llm: LLM | None
     judge_llm: LLM | None
     tracker: Tracker
+    agent_spec: AgentSpec
     tasks_known: bool = True
 
     @property
@@ -109,7 +113,9 @@ def assemble(config: Mapping[str, Any], launch: Path) -> Assembly:
 def scoring_parts(config: Mapping[str, Any], launch: Path) -> tuple[Scoring, Data]:
     """Build and check what scores instructions: everything but the evolver; spends nothing."""
     settings: ScoringSettings = build(config["trainer"], "trainer")
-    agent: Agent = build(_without_llm(config, "agent"), "agent", launch_folder=launch)
+    _check_backend(settings)
+    agent_node = _without_llm(config, "agent")
+    agent: Agent = build(agent_node, "agent", launch_folder=launch)
     judge: Judge = build(_without_llm(config, "judge"), "judge", launch_folder=launch)
     llm = _llm(config.get("llm"), "llm")
     tracker: Tracker = build(config["tracker"], "tracker", launch_folder=launch)
@@ -128,10 +134,27 @@ def scoring_parts(config: Mapping[str, Any], launch: Path) -> tuple[Scoring, Dat
         agent_llm=_role(config, "agent", llm) if agent.needs_llm else None,
         judge_llm=_role(config, "judge", llm) if judge.needs_llm else None,
         tracker=tracker,
+        agent_spec=AgentSpec(
+            node=agent_node, launch=launch, tasks=dataset.train + dataset.val + dataset.test
+        ),
         tasks_known=outline is None,
     )
     _check_prices(scoring)
     return scoring, data
+
+
+def _check_backend(settings: ScoringSettings) -> None:
+    package = {"threads": "threading", "dask": "distributed", "ray": "ray"}[settings.backend]
+    if importlib.util.find_spec(package) is None:
+        raise ConfigError(
+            f"trainer.backend={settings.backend}: needs the package {package}, of the extra"
+            f" {settings.backend!r} (pip install 'opro[{settings.backend}]')"
+        )
+    if settings.backend == "threads" and settings.cluster is not None:
+        raise ConfigError(
+            f"trainer.cluster={settings.cluster}: has no effect with trainer.backend=threads;"
+            " choose dask or ray"
+        )
 
 
 def _check_prices(scoring: Scoring) -> None:
