@@ -11,15 +11,14 @@ from opro.agents.base import Agent, Session
 from opro.calls import Calls, Till
 from opro.entries import run_entry, run_of
 from opro.errors import BudgetExceeded, CallFailed, OproError, RunError, ScoreError
-from opro.judges.base import Judge
+from opro.judges.base import Judge, JudgeFailed
 from opro.pool import Pool
 from opro.text import md5_of
+from opro.turns import Turns
 from opro.types import (
-    Completion,
     Evaluation,
     Kind,
     Position,
-    Request,
     Rollout,
     Task,
     TaskResult,
@@ -126,7 +125,7 @@ class Rollouts:
             if not self.till.journal.has((*at, "run")):
                 return replace(pair, attempt=attempt), None
             rollout, verdict = self._replay(at)
-            if verdict is not None:
+            if _is_final(rollout, verdict):
                 break
         return pair, self._result(pair, rollout, verdict)
 
@@ -156,7 +155,7 @@ class Rollouts:
         try:
             for attempt in range(pair.attempt, ATTEMPTS + 1):
                 rollout, verdict = self._attempt(pair, attempt)
-                if verdict is not None:
+                if _is_final(rollout, verdict):
                     break
             return pair, self._result(pair, rollout, verdict)
         except Exception as error:
@@ -167,7 +166,7 @@ class Rollouts:
         at = (*pair.at, attempt)
         self.till.stop.check()
         self.till.journal.check_open()
-        turns = _Turns(self.crew.agent_calls, (*at, "turn"), pair.sample, attempt)
+        turns = Turns(self.crew.agent_calls, (*at, "turn"), pair.sample, attempt)
         crew = self.crew
         session = Session(
             ask=turns, position=at, run_name=crew.run_name, sweep=crew.sweep, attempt=attempt
@@ -184,7 +183,7 @@ class Rollouts:
 
     def _judge(self, pair: _Pair, rollout: Rollout, attempt: int) -> Verdict:
         at = (*pair.at, attempt, "judge")
-        ask = _Turns(self.crew.judge_calls, at, pair.sample, attempt)
+        ask = Turns(self.crew.judge_calls, at, pair.sample, attempt)
         try:
             verdict = self.crew.judge.rate(pair.task, rollout, ask)
         except OproError:
@@ -211,25 +210,9 @@ class Rollouts:
         return result
 
 
-class _Turns:
-    """A run's door to one model: numbers its calls, so that each has its own position."""
-
-    def __init__(self, calls: Calls | None, at: Position, sample: int, attempt: int) -> None:
-        self._calls = calls
-        self._at = at
-        self._sample = sample
-        self._again = attempt - 1
-        self._number = 0
-        self.last: str | None = None
-
-    def __call__(self, request: Request) -> Completion:
-        if self._calls is None:
-            raise RunError(f"{self._at[-1]}: needs a model, but none is configured")
-        self._number += 1
-        request = replace(request, sample=request.sample + self._sample, again=self._again)
-        completion = self._calls.complete((*self._at, self._number), request)
-        self.last = completion.text
-        return completion
+def _is_final(rollout: Rollout, verdict: Verdict | None) -> bool:
+    """Whether a second attempt is no use: there is a verdict, or the judge's own code raised."""
+    return verdict is not None or rollout.reason.startswith(JudgeFailed.HEAD)
 
 
 def _explained(error: Exception, pair: _Pair) -> Exception:

@@ -27,7 +27,6 @@ from opro.setup.hydra_errors import BrokenFile, one_line
 
 if TYPE_CHECKING:
     from opro.job import Outcome, Place
-    from opro.sweeps.file import SweepFile
     from opro.sweeps.parent import Sweep
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -179,11 +178,12 @@ def _open_sweep(config: DictConfig) -> None:
 def _sweep_job(config: DictConfig) -> float | None:
     from opro import job
     from opro.sweeps import job as sweep_job
+    from opro.sweeps.file import started_sweep
 
     hydra_config = HydraConfig.get()
     sweep_folder = Path(hydra_config.runtime.cwd, hydra_config.sweep.dir)
     place = sweep_job.JobPlace(
-        sweep=_sweep_file(sweep_folder),
+        sweep=started_sweep(sweep_folder),
         sweep_folder=sweep_folder,
         folder=Path(hydra_config.runtime.output_dir),
         overrides=tuple(task_overrides(hydra_config)),
@@ -198,20 +198,12 @@ def _sweep_job(config: DictConfig) -> float | None:
     return value
 
 
-def _sweep_file(folder: Path) -> SweepFile:
-    from opro.sweeps.file import load_sweep
-
-    sweep = load_sweep(folder)
-    if sweep is None:
-        raise ConfigError(f"{folder}: there is no sweep.json; start sweeps with opro.run -m")
-    return sweep
-
-
 def _job_name(*, _root_: DictConfig) -> str:
     """Return a job's name, for its folder: the resolver `${opro.job:}`."""
+    from opro.sweeps.file import started_sweep
     from opro.sweeps.names import job_name
 
-    sweep = _sweep_file(Path(_root_.hydra.runtime.cwd, _root_.hydra.sweep.dir))
+    sweep = started_sweep(Path(_root_.hydra.runtime.cwd, _root_.hydra.sweep.dir))
     return job_name(task_overrides(_root_.hydra), sweep.swept)
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from opro.errors import ConfigError
 from opro.runfolder import RunFolder
 from opro.trackers import process
 
@@ -83,6 +84,14 @@ def save_sweep(folder: Path, sweep: SweepFile) -> None:
 def load_sweep(folder: Path) -> SweepFile | None:
     """Return the folder's sweep; None when there is none."""
     return _load(folder / SWEEP, SweepFile)
+
+
+def started_sweep(folder: Path) -> SweepFile:
+    """Return the folder's sweep; raise ConfigError when there is none."""
+    sweep = load_sweep(folder)
+    if sweep is None:
+        raise ConfigError(f"{folder}: there is no {SWEEP}; start sweeps with opro.run -m")
+    return sweep
 
 
 def save_job(folder: Path, note: JobNote) -> None:

@@ -202,6 +202,8 @@ def test_ux_1_a_scorer_that_raises_on_one_task_leaves_that_run_without_a_score(
     text = (search.path("report") / "report.md").read_text("utf-8")
     assert "judge: raised TypeError on task" in text and "t3" in text
     assert "Traceback" not in text
+    again = [e for e in search.entries("report") if "t3" in e["at"] and 2 in e["at"][-2:]]
+    assert again == []  # the agent isn't paid twice for a scorer's fault
 
 
 def test_ux_1_a_task_that_times_out_for_one_candidate_only(
