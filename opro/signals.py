@@ -12,7 +12,7 @@ from types import FrameType
 from opro.errors import Interrupted
 from opro.stop import Stop
 
-GRACE = 2.0
+GRACE = 1.5
 """Seconds that requests in flight get to come home and be recorded."""
 
 SAME_SECONDS = 1.0

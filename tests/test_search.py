@@ -119,6 +119,25 @@ def test_strict_parsing_truncation_and_duplicates_of_the_start(search: Search) -
     ]
 
 
+def test_a_reply_is_begun_for_the_optimizer(search: Search) -> None:
+    rules = [
+        # The second endpoint's way: it repeats the beginning that it was given.
+        {"contains": "Score 1: <INS>", "reply": ["Once</INS>", "Score 1: <INS>Twice</INS> <INS>"]},
+        WRONG,
+    ]
+    search.run(
+        *table(search),
+        *script(search, *rules),
+        "trainer.epochs=1",
+        "evolver.params.n_candidates=2",
+        "evolver.params.reply_prefix='Score 1: <INS>'",
+    )
+    found = search.state()["steps"][0]["candidates"]
+    assert [one["instruction"] for one in found] == ["Once", "Twice"]
+    replies = search.path() / "output/step_000/replies.json"
+    assert json.loads(replies.read_text("utf-8"))[0]["reply"] == "Once</INS>"
+
+
 def test_a_failed_optimizer_call_is_tried_once_more_then_dropped(search: Search) -> None:
     once = optimizer("<INS>One</INS>", "<INS>Two</INS>")
     failing = {"contains": "Your task is to generate", "fault": "bad_request", "times": 1}

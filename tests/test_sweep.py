@@ -170,7 +170,8 @@ def test_a_signal_ends_everything_soon_and_keeps_what_is_finished(
         end_session(process)
     text = process.communicate()[0]
     assert process.returncode == 128 + number, text
-    assert took < 7.0 * slowness()
+    print(f"{launcher} {number.name}: {took:.2f} s after the signal")
+    assert took < 5.0 * slowness()
     assert "killed" in text and "Traceback" not in text
     assert {sandbox.note(name)["status"] for name in sandbox.jobs()} <= {"killed", "ok"}
     states = ended(sandbox)

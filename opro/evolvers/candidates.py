@@ -50,7 +50,8 @@ class Sieve:
         """Return the polished instruction, or None and the reason."""
         if answer.refusal is not None or answer.finish_reason == "content_filter":
             return None, "refusal"
-        text = strip_think(answer.text, self._params.think_tags)
+        whole = reply.with_prefix(answer.text, self._params.reply_prefix or "")
+        text = strip_think(whole, self._params.think_tags)
         tag = self._tag()
         cut = answer.finish_reason == "length" and not _closed(text or "", tag)
         if text is None or (cut and (self._params.reject_truncated or not text.strip())):

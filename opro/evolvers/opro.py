@@ -153,9 +153,12 @@ class OPROEvolver(Evolver):
 
     def _requests(self, ctx: Context, text: str, temperature: float | None) -> list[Request]:
         first = ctx.step * self.params.n_candidates
+        messages = [Message(role="user", content=text)]
+        if self.params.reply_prefix:
+            messages.append(Message(role="assistant", content=self.params.reply_prefix))
         return [
             Request(
-                messages=(Message(role="user", content=text),),
+                messages=tuple(messages),
                 temperature=temperature,
                 max_tokens=self.params.max_tokens,
                 sample=first + index,

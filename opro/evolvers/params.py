@@ -44,6 +44,7 @@ class OPROParams:
     exemplar_criterion: Literal[
         "random", "accumulated_most_frequent", "current_most_frequent", "constant"
     ] = "random"
+    reply_prefix: str | None = None
     reply_parsing: Literal["upstream", "strict"] = "upstream"
     reject_truncated: bool = False
     reject_patterns: list[str] = field(default_factory=list)

@@ -48,6 +48,11 @@ def strict(reply: str, tag: str | None) -> str | None:
     return found[0].strip() if len(found) == 1 else None
 
 
+def with_prefix(reply: str, prefix: str) -> str:
+    """Return the reply with the beginning that was given to it; some endpoints repeat that."""
+    return reply if reply.startswith(prefix) else prefix + reply
+
+
 def polish(text: str, add_period: bool = False) -> str:
     """Return the authors' polished form: stripped, without `**`, first letter upper-case.
 

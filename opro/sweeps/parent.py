@@ -34,7 +34,7 @@ from opro.sweeps.table import job_line, job_table
 from opro.trackers import process
 
 LOOK_SECONDS = 0.25
-SIGNAL_GRACE = 6.0
+SIGNAL_GRACE = 5.0
 """Seconds that jobs in other processes get after a signal to record what they have."""
 CLOSE_SECONDS = 120.0
 CLOSE_SECONDS_KILLED = 2.5
