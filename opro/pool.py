@@ -58,9 +58,7 @@ def spread(
     work, arguments = call
     start = {"dask": _dask, "ray": _ray}[backend]
     with start(cluster, times) as config, parallel_config(backend=backend, **config):
-        Parallel(n_jobs=times, batch_size=1, pre_dispatch="all")(
-            delayed(work)(*arguments) for _ in range(times)
-        )
+        Parallel(batch_size=1, pre_dispatch="all")(delayed(work)(*arguments) for _ in range(times))
 
 
 @contextlib.contextmanager
@@ -71,17 +69,17 @@ def _dask(cluster: str | None, times: int) -> Iterator[dict[str, Any]]:
             local = distributed.LocalCluster(threads_per_worker=times, dashboard_address=":0")
             cluster = stack.enter_context(local).scheduler_address
         client = distributed.Client(cluster, set_as_default=False, timeout=10)
-        yield {"client": stack.enter_context(client)}
+        yield {"client": stack.enter_context(client), "n_jobs": times}
 
 
 @contextlib.contextmanager
 def _ray(cluster: str | None, times: int) -> Iterator[dict[str, Any]]:
     ray: Any = importlib.import_module("ray")  # late: of an extra
-    ray.init(address=cluster, log_to_driver=False, logging_level="ERROR")
+    # Our own workers wait for models and containers most of the time: no CPU is counted for it.
+    room = {"num_cpus": times} if cluster is None else {"address": cluster}
+    ray.init(**room, log_to_driver=False, logging_level="ERROR")
     try:
         importlib.import_module("ray.util.joblib").register_ray()
-        # Workers wait for models and containers most of the time: a part of a CPU each.
-        share = min(1.0, ray.cluster_resources().get("CPU", 1.0) / times)
-        yield {"ray_remote_args": {"num_cpus": share}}
+        yield {"n_jobs": min(times, int(ray.cluster_resources().get("CPU", 1)))}
     finally:
         ray.shutdown()
