@@ -30,7 +30,7 @@ def test_values_are_taken_as_they_are() -> None:
         ({"epochs": -1}, r"^trainer.epochs=-1: input should be greater than or equal to 0"),
         ({"rescore": "false"}, r'^trainer.rescore="false": input should be a valid boolean'),
         ({"rescore": 1}, r"^trainer.rescore=1: input should be a valid boolean"),
-        ({"epoch": 3}, r"^trainer.epoch: unknown key \(did you mean 'epochs'\?\); known are: bu"),
+        ({"epoch": 3}, r"^trainer.epoch: unknown key \(did you mean 'epochs'\?\); known are: ba"),
         ({"budget": {"call": 3}}, r"^trainer.budget.call: unknown key \(did you mean 'calls'"),
         ({"budget": {"usd": "1"}}, r'^trainer.budget.usd="1": input should be a valid number'),
         ({"budget": {"usd": float("nan")}}, r"^trainer.budget.usd=NaN: input should be"),
