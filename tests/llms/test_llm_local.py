@@ -87,7 +87,8 @@ def test_llm_local_identity(model: LlamaServerLLM) -> None:
 
 
 PROGRAM = """
-import sys, threading
+import signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background job
 from opro.llms.llama_server import LlamaServerLLM
 from opro.types import Message, Request
 llm = LlamaServerLLM(model_path=sys.argv[1], slots=2, n_ctx_per_slot=2048, threads=1)
