@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
+RACES = ("locked", "already exists", "unique constraint")
+"""What another process of a sweep may have done in between, e.g. made the same prompt first."""
+
 TRIES = 6
 """Attempts while another process holds the database; MLflow waits 20 s in each of them."""
 
@@ -213,12 +216,13 @@ class Client:
 
 
 def _patiently(call: Callable[[], Any]) -> Any:
-    """Return what `call` returns, trying again while SQLite says that it is locked."""
+    """Return what `call` returns, trying again when another process was at the same thing."""
     for attempt in range(TRIES):
         try:
             return call()
         except Exception as error:
-            if "locked" not in str(error).lower() or attempt == TRIES - 1:
+            text = str(error).lower()
+            if attempt == TRIES - 1 or not any(sign in text for sign in RACES):
                 raise
             # Processes that were turned away together shouldn't come back together.
             time.sleep(0.1 * 2**attempt + os.getpid() % 10 / 50)

@@ -452,7 +452,7 @@ def test_eight_jobs_on_a_fresh_store(tmp_path):
         for job in range(8):
             pid = os.fork()
             if pid == 0:
-                tracker = MLflowTracker(launch_folder=base, register=job < 2)
+                tracker = MLflowTracker(launch_folder=base)
                 tell(tracker, make_run(base / str(job), steps=2, tasks=50, seed=job))
                 os._exit(0)
             jobs.append(pid)
