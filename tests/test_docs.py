@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -142,7 +144,12 @@ def test_a_script_is_there(command: Command) -> None:
     path = ROOT / command.words[0]
     assert path.is_file() and os.access(path, os.X_OK)
     if command.words[0] == "scripts/bench":
-        assert set(command.words[1:]) - {"NAME"} <= set(scenarios())
+        name, *options = command.words[1:] or ["NAME"]
+        assert name in {"NAME", *scenarios()}
+        if options:
+            parser = argparse.ArgumentParser()
+            import_module(f"scripts.benchmarks.scenarios.{name}").add_arguments(parser)
+            parser.parse_args(options)
     else:
         assert command.text in UNCHECKED
 
