@@ -163,6 +163,9 @@ class RemoteAgent(Agent):
 
     def _hand_out(self, connection: Connection) -> None:
         while (ticket := self._tickets.get()) is not None:
+            if connection.poll():  # an idle worker says nothing: this one is gone
+                self._tickets.put(ticket)
+                return
             try:
                 ticket.outcome = _outcome(connection, ticket)
             finally:
