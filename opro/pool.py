@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 class Pool:
-    """A pool of workers for all work of a step, with no barrier inside.
+    """The threads that do a run's work, batch after batch; they start with the first one.
 
     Args:
         concurrency: pieces under way at once.
@@ -22,23 +22,32 @@ class Pool:
 
     def __init__(self, concurrency: int) -> None:
         self.concurrency = concurrency
+        self._parallel: Parallel | None = None
 
     def each(self, work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-        """Yield `work(item)` for every item, in order of completion.
+        """Yield `work(item)` for every item, in order of completion; one batch at a time.
 
         `work` must not raise: a failure of one piece would drop the answers of those under way.
         """
         if len(items) <= 1 or self.concurrency == 1:
             yield from map(work, items)
             return
-        parallel = Parallel(
-            n_jobs=min(self.concurrency, len(items)),
-            backend="threading",
-            batch_size=1,
-            pre_dispatch="2*n_jobs",
-            return_as="generator_unordered",
-        )
-        yield from parallel(delayed(work)(item) for item in items)
+        if self._parallel is None:
+            self._parallel = Parallel(
+                n_jobs=self.concurrency,
+                backend="threading",
+                batch_size=1,
+                pre_dispatch="2*n_jobs",
+                return_as="generator_unordered",
+            )
+            self._parallel.__enter__()  # keeps its threads until `close`
+        yield from self._parallel(delayed(work)(item) for item in items)
+
+    def close(self) -> None:
+        """End the threads; what they still do must be able to end by itself."""
+        parallel, self._parallel = self._parallel, None
+        if parallel is not None:
+            parallel.__exit__(None, None, None)
 
 
 def spread(

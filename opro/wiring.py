@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -67,11 +68,11 @@ class Doors:
 
     def close(self) -> None:
         """Release what the agent holds, and end the models that were started."""
-        try:
-            self._agent.close()
-        finally:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.pool.close)
             for gate in self._gates.values():
-                gate.close()
+                stack.callback(gate.close)
+            self._agent.close()
 
 
 def _agent(scoring: Scoring) -> Agent:
