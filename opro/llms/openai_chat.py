@@ -1,6 +1,6 @@
 """Any OpenAI-compatible endpoint: OpenAI itself, vLLM, Ollama, gateways.
 
-The openai package says how its requests look (`_client_headers`); the requests themselves go
+The openai package says how requests to OpenAI look (`_client_headers`); the requests themselves go
 over `opro.llms.wire`, which measured at a tenth of the package's CPU per call.
 """
 
@@ -23,6 +23,9 @@ from opro.llms.route import check_base_url
 from opro.types import Completion, Request
 
 OFFICIAL = "https://api.openai.com/v1"
+
+ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+"""Header → variable: whom a request is billed to, which gateways pass on."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -147,11 +150,14 @@ class OpenAILLM(LLM):
 
 
 def _client_headers(base_url: str) -> dict[str, str]:
-    """Return what the official client sends along: its name, platform, organization, project.
+    """Return what the official client sends along: organization, project, name, platform.
 
-    The two last come from OPENAI_ORG_ID and OPENAI_PROJECT_ID.
+    The two last are for OpenAI alone: loading the package takes half a second of each process.
     """
-    import openai  # late: 0.7 s that --help and a wrong configuration needn't wait for
+    if not base_url.startswith("https://api.openai.com/"):
+        known = {name: os.environ.get(variable, "").strip() for name, variable in ACCOUNT.items()}
+        return {name: value for name, value in known.items() if value}
+    import openai
 
     with openai.OpenAI(api_key="set by us", base_url=base_url, max_retries=0) as client:
         head = dict(client.default_headers)

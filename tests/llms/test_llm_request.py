@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
 
+from opro.llms import openai_chat
 from opro.llms.faults import Fault
 from opro.llms.openai_chat import OpenAILLM
 from opro.llms.price import Price
 from opro.testing.handle import Loopback
 from opro.types import Message, Request
+from tests.conftest import ROOT
 from tests.suites.llm_suite import ask
 
 Make = Callable[..., OpenAILLM]
@@ -135,3 +139,29 @@ def test_llm_retry_keeps_the_model(server: Loopback, make: Make) -> None:
         else:
             llm.send(ask())
     assert {entry["json"]["model"] for entry in server.log()} == {"m-big"}
+
+
+def test_llm_says_who_pays_and_at_openai_what_its_own_client_says(
+    server: Loopback, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    make().send(ask("Hi"))
+    sent = server.log()[0]["headers"]
+    assert (sent["openai-organization"], sent["openai-project"]) == ("org-1", "proj-1")
+    assert not any(name.startswith("x-stainless") for name in sent)
+    official = openai_chat._client_headers(openai_chat.OFFICIAL)
+    assert official["OpenAI-Organization"] == "org-1"
+    assert official["X-Stainless-Lang"] == "python"
+
+
+def test_llm_elsewhere_than_at_openai_the_package_is_not_loaded(server: Loopback) -> None:
+    code = (
+        "import sys; from opro.llms.openai_chat import OpenAILLM;"
+        "from opro.types import Message, Request;"
+        f"llm = OpenAILLM(model='m', base_url={server.base_url!r});"
+        "llm.send(Request(messages=(Message(role='user', content='Hi'),)));"
+        "sys.exit('openai' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+    assert server.stats()["requests"] == 1
