@@ -77,7 +77,7 @@ def end_early(parts: Watched, error: BaseException) -> None:
 
 def close_tracker(parts: Watched, timeout: float) -> int:
     """Wait for the tracker; return how many of its calls failed."""
-    failures = parts.tracker.close(timeout)
+    failures = parts.tracker.finish(timeout)
     if not failures:
         (parts.folder.path / UNTRACKED).unlink(missing_ok=True)
     return failures

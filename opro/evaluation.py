@@ -99,8 +99,9 @@ def prepare(config: Mapping[str, Any], launch: Path) -> Evaluation:
             f" data.{wanted.split}, or choose another split"
         )
     texts: dict[str, tuple[str, ...]] = {}
-    for one in Finder(launch, scoring.tracker).find(wanted.instructions):
-        texts[one.text] = (*texts.get(one.text, ()), one.label)
+    with contextlib.closing(scoring.tracker) as tracker:  # for now: this may be a check only
+        for one in Finder(launch, tracker).find(wanted.instructions):
+            texts[one.text] = (*texts.get(one.text, ()), one.label)
     return Evaluation(
         scoring=scoring, texts=texts, splits=splits, split=wanted.split, repeats=wanted.repeats
     )

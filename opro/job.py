@@ -76,7 +76,9 @@ def run(config: Mapping[str, Any], place: Place) -> Outcome:
         OproError: the run failed or was refused; what is finished is kept.
     """
     assembly = assemble(config, place.launch)
-    take_part(assembly.llms, place.shared or Shared())
+    shared = place.shared or Shared()
+    take_part(assembly.llms, shared)
+    assembly.tracker.join(shared.tracker)
     folder = RunFolder(place.folder)
     with folder.locked():
         if assembly.settings.resume_mode == "replay":

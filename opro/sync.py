@@ -29,8 +29,9 @@ from opro.records import RunEnd, RunInfo
 from opro.runfolder import RunFolder
 from opro.setup.assembly import Assembly, assemble
 from opro.setup.composed import plain_config, secrets_of
-from opro.sweeps.file import load_jobs, load_sweep, save_sweep
+from opro.sweeps.file import SweepFile, load_jobs, load_sweep, save_sweep
 from opro.trackers.background import BackgroundTracker
+from opro.trackers.base import Tracker
 from opro.trainer import Parts, Trainer
 from opro.wiring import connect
 
@@ -99,7 +100,7 @@ def _sync_run(folder: Path, tags: Mapping[str, str] | None = None) -> bool:
         with journal:
             end = _run_again(parts, files)
         tracker.on_run_end(end)
-        sent = tracker.close(FLUSH) == 0
+        sent = tracker.finish(FLUSH) == 0
     if sent:
         (folder / UNTRACKED).unlink(missing_ok=True)
     return sent
@@ -118,7 +119,11 @@ def _sync_sweep(folder: Path) -> bool:
         )
     if not names:
         raise ConfigError(f"{folder}: no job has been started")
-    tracker = _load(folder / names[0], {}).assembly.tracker
+    with contextlib.closing(_load(folder / names[0], {}).assembly.tracker) as tracker:
+        return _sync_parent(folder, sweep, names, tracker)
+
+
+def _sync_parent(folder: Path, sweep: SweepFile, names: list[str], tracker: Tracker) -> bool:
     tracker.prepare()
     about = {"opro.sweep": sweep.name, "opro.kind": "sweep", "opro.command": sweep.command}
     tags = {"opro.sweep": sweep.name, **tracker.open_sweep(sweep.name, folder, about)}

@@ -18,6 +18,7 @@ from opro import evaluation, job, run
 from opro.errors import ConfigError, RunError
 from opro.setup.composed import plain_config
 from opro.stats import sign_test
+from opro.trackers import mlflow_quiet
 from tests.conftest import ROOT, Search
 from tests.test_search import START, WRONG, optimizer, right, script, table
 
@@ -229,6 +230,7 @@ def test_mlflow_keeps_it_and_gives_back_winners_and_prompts(search: Search) -> N
         with pytest.raises(ConfigError, match=f"instructions: {wrong}: "):
             found.run(f"['{wrong}']", *arguments, name="wrong")
 
+    mlflow_quiet.before_import()
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{search.folder}/mlruns/mlflow.db")

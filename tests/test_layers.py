@@ -39,6 +39,8 @@ EXCEPTIONS = {
     ("replay", "trackers.background"),
     ("sync", "trackers.background"),
     ("trainer", "trackers.background"),
+    # Whichever tracker asks for it gets a process of its own.
+    ("setup.assembly", "trackers.apart"),
     # A replay tracks nothing, whatever is configured.
     ("replay", "trackers.none"),
     # Whether a process is still alive: no tracker in it.

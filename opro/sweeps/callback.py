@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shlex
@@ -19,7 +20,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from opro.errors import ConfigError
+from opro.errors import ConfigError, OproError
 from opro.job import Place
 from opro.llms.base import LLM
 from opro.provenance import fingerprint, refuse_secrets
@@ -52,19 +53,22 @@ def open_sweep(config: DictConfig) -> Sweep:
         _check_installed(config.hydra[role], role)
     asked = _asked(config)
     found = _Found()
-    for job, name in zip(asked.jobs or [asked.fixed], asked.names or [""], strict=True):
-        found.check(config, job, name)
-    if any(one.get("plan") for one in found.configs):
-        print(render(found.plans))
-        if not asked.jobs:
-            print("the sweeper draws its jobs one after the other: this is the plan of each")
-        raise SystemExit(0)
-    plan = _plan(config, asked, found)
-    check_limit(plan.llms, plan.at_once, plan.launcher)
-    if plan.jobs and config.hydra.launcher.get("n_jobs"):
-        config.hydra.launcher.n_jobs = plan.at_once  # no worker without a job: see sweeps.job
-    sweep = Sweep(plan)
-    sweep.open()
+    with contextlib.ExitStack() as stack:
+        stack.callback(found.close)
+        for job, name in zip(asked.jobs or [asked.fixed], asked.names or [""], strict=True):
+            found.check(config, job, name)
+        if any(one.get("plan") for one in found.configs):
+            print(render(found.plans))
+            if not asked.jobs:
+                print("the sweeper draws its jobs one after the other: this is the plan of each")
+            raise SystemExit(0)
+        plan = _plan(config, asked, found)
+        check_limit(plan.llms, plan.at_once, plan.launcher)
+        if plan.jobs and config.hydra.launcher.get("n_jobs"):
+            config.hydra.launcher.n_jobs = plan.at_once  # no worker without a job: see sweeps.job
+        sweep = Sweep(plan)
+        sweep.open()
+        stack.pop_all()  # from here on the sweep closes what is open
     return sweep
 
 
@@ -129,7 +133,16 @@ class _Found:
         self.configs.append(plain)
         for llm in assembly.llms:
             self.llms.setdefault(key_of(llm), llm)
-        self._first = self._first or assembly
+        if self._first is None:
+            self._first = assembly
+            if not plain.get("plan"):
+                with contextlib.suppress(OproError):  # the sweep tries again, and tells
+                    assembly.tracker.share()  # gets ready while the other jobs are checked
+
+    def close(self) -> None:
+        """End what was started, when the sweep can't be opened."""
+        if self._first is not None:
+            self._first.tracker.close()
 
 
 def _plan(config: DictConfig, asked: _Asked, found: _Found) -> SweepPlan:

@@ -33,6 +33,7 @@ class SweepFile:
         tags: make a job's run a child of the sweep's.
         at_once: how many jobs may run at the same time; they share each model's limit.
         servers: addresses of models that the parent runs for all, by `opro.sweeps.sharing.key_of`.
+        tracker: the address of what the parent's tracker shares; '' for nothing.
         owner: names the parent's process, see `opro.trackers.process`.
         stop_on_failure: `trainer.stop_sweep_on_failure`.
     """
@@ -44,6 +45,7 @@ class SweepFile:
     tags: Mapping[str, str] = field(default_factory=dict)
     at_once: int = 1
     servers: Mapping[str, str] = field(default_factory=dict)
+    tracker: str = ""
     owner: Mapping[str, str] = field(default_factory=dict)
     stop_on_failure: bool = False
 

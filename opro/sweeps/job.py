@@ -82,7 +82,7 @@ def in_sweep(place: Place, sweep: SweepFile) -> Place:
         name=place.folder.name,
         command=sweep.command,
         tags={**place.tags, **sweep.tags},
-        shared=Shared(at_once=sweep.at_once, servers=sweep.servers),
+        shared=Shared(at_once=sweep.at_once, servers=sweep.servers, tracker=sweep.tracker),
     )
 
 

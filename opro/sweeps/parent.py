@@ -51,6 +51,7 @@ class Sweep:
         self.plan = plan
         self.folder = plan.folder
         self._tracked = True
+        self._shared = ""
         self._signal: int | None = None
         self._stack = contextlib.ExitStack()
         self._lock = threading.Lock()
@@ -77,6 +78,7 @@ class Sweep:
             swept=plan.swept,
             base=base,
             tags=self._open_tracker(),
+            tracker=self._shared,
             at_once=plan.at_once,
             owner=process.tags(),
             stop_on_failure=plan.stop_on_failure,
@@ -155,6 +157,7 @@ class Sweep:
             "opro.swept": ", ".join(plan.swept),
         }
         try:
+            self._shared = plan.tracker.share()
             plan.tracker.prepare()
             return {**tags, **plan.tracker.open_sweep(plan.name, self.folder, {**tags, **about})}
         except ConfigError:
@@ -214,6 +217,7 @@ class Sweep:
             with _reported("comparing the jobs"):
                 print(publish(self.folder))
         self._bounded(lambda: self._close_tracker(status), killed)
+        self.plan.tracker.close()
 
     def _close_tracker(self, status: RunStatus) -> None:
         best = None if status == "KILLED" else best_folder(self.folder)

@@ -17,10 +17,12 @@ class Shared:
     Attributes:
         at_once: how many jobs may run at the same time.
         servers: addresses of running servers, by `key_of`.
+        tracker: the address of what the parent's tracker shares; '' for nothing.
     """
 
     at_once: int = 1
     servers: Mapping[str, str] = field(default_factory=dict)
+    tracker: str = ""
 
 
 def key_of(llm: LLM) -> str:

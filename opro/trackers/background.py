@@ -11,6 +11,7 @@ from functools import partial
 
 from opro.evaluated import Evaluated
 from opro.records import RunEnd, RunInfo, StepRecord, Totals
+from opro.trackers.apart import TrackingFailed
 from opro.trackers.base import Tracker
 
 log = logging.getLogger(__name__)
@@ -70,8 +71,8 @@ class BackgroundTracker(Tracker):
         """Return the tracker's own line, at once."""
         return self._tracker.where()
 
-    def close(self, timeout: float) -> int:
-        """Wait for the queued calls and end the thread.
+    def finish(self, timeout: float) -> int:
+        """Wait for the queued calls, end the thread and close the tracker.
 
         Args:
             timeout: seconds to wait; calls not finished by then are given up.
@@ -90,8 +91,10 @@ class BackgroundTracker(Tracker):
             self._waiting.clear()
         if left:
             late = TimeoutError(f"{left} tracking calls not finished after {timeout:g} s")
-            self._note("close", late, count=left)
-        return self._failed
+            self._note("finish", late, count=left)
+        failed = self._failed
+        self._tracker.close()  # what still hangs fails now, and is counted already
+        return failed
 
     def _put(self, name: str, call: Callable[[], None]) -> None:
         with self._wake:
@@ -120,7 +123,8 @@ class BackgroundTracker(Tracker):
         with self._wake:
             first = self._failed == 0
             self._failed += count
-        text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        kind = "" if isinstance(error, TrackingFailed) else f"{type(error).__name__}: "
+        text = " ".join(f"{kind}{error}".split())[:300]
         log.info("tracker.%s failed: %s", name, text)
         log.debug("tracker.%s failed", name, exc_info=error)
         if first:

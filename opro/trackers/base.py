@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from opro.errors import ConfigError
 from opro.evaluated import Evaluated
@@ -18,7 +19,17 @@ class Tracker(ABC):
     `on_step_end` per step, `on_run_end` last (always, also after a failure or a signal). What a
     method raises is logged and counted, never passed on to the search; the exit status says that
     a run is done but not fully tracked. Everything tracked also lies in the run's folder.
+
+    Attributes:
+        apart: run in a process of its own (see `opro.trackers.apart`), since its imports or its
+            work would hold up the search. Such a tracker can be pickled until its first call.
     """
+
+    apart: ClassVar[bool] = False
+
+    def load(self) -> None:
+        """Import what the calls need; called when `apart`, while the search gets ready."""
+        return
 
     def prepare(self) -> None:
         """Make the store ready; called once in the parent process before any job starts."""
@@ -83,3 +94,15 @@ class Tracker(ABC):
     def where(self) -> str:
         """Return one line that tells a person where to look (the exact UI command), or ''."""
         return ""
+
+    def share(self) -> str:
+        """Start what the jobs of a sweep can use together and return its address; '': nothing."""
+        return ""
+
+    def join(self, address: str) -> None:
+        """Use what the sweep's parent shares at `address`; called before all else."""
+        return
+
+    def close(self) -> None:
+        """Release what the tracker holds; called after all else, perhaps while a call hangs."""
+        return

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from opro.errors import ConfigError, RunError
 from opro.trackers import mlflow_quiet, names
@@ -24,6 +25,7 @@ from opro.types import Dataset
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
+    from sqlalchemy import Connection, Engine
 
 RACES = ("locked", "already exists", "unique constraint")
 """What another process of a sweep may have done in between, e.g. made the same prompt first."""
@@ -53,15 +55,32 @@ class Client:
         self._tables: set[tuple[str, str]] = set()
         self.experiment_id = ""
 
+    def load(self) -> None:
+        """Import mlflow."""
+        mlflow_quiet.before_import()
+        import mlflow  # noqa: F401
+        from sqlalchemy import Engine, event
+
+        mlflow_quiet.after_import()
+        if not event.contains(Engine, "engine_connect", _note_engine):
+            event.listen(Engine, "engine_connect", _note_engine)
+
+    def close(self) -> None:
+        """Close the connections to databases, of all clients; they come again when needed.
+
+        The last one to close an SQLite file writes into it what its neighbour `-wal` holds.
+        """
+        for engine in list(_engines):
+            engine.dispose()
+
     def open(self) -> None:
-        """Import mlflow, create what is missing in the store, find the experiment."""
+        """Create what is missing in the store, find the experiment."""
         if self._mlflow is not None:
             return
-        mlflow_quiet.before_import()
+        self.load()
         with self._store.lock(), self._redacted():
             from mlflow import MlflowClient
 
-            mlflow_quiet.after_import()
             uri = self._store.uri
             client = _patiently(lambda: MlflowClient(tracking_uri=uri, registry_uri=uri))
             self.experiment_id = _patiently(lambda: self._find_experiment(client))
@@ -213,6 +232,14 @@ class Client:
         link = {"name": name, "version": str(version.version)}
         self.set_tags(run_id, {LINKED_PROMPTS: json.dumps([link])})
         return int(version.version)
+
+
+_engines: WeakSet[Engine] = WeakSet()
+"""Those that MLflow made; it has no way of its own to close them."""
+
+
+def _note_engine(connection: Connection) -> None:
+    _engines.add(connection.engine)
 
 
 def _patiently(call: Callable[[], Any]) -> Any:

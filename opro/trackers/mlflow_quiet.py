@@ -18,6 +18,7 @@ QUIET = {
     "DO_NOT_TRACK": "true",
     "MLFLOW_DISABLE_AGENT_HINT": "1",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
 """Set before mlflow is imported: it tells nobody, and prints nothing."""
 

@@ -45,6 +45,8 @@ class MLflowTracker(Tracker):
         launch_folder: where the command was started; None: the current folder.
     """
 
+    apart = True
+
     def __init__(
         self,
         *,
@@ -55,6 +57,7 @@ class MLflowTracker(Tracker):
         launch_folder: Path | None = None,
     ) -> None:
         self._store = resolve(uri, launch_folder or Path.cwd())
+        self._owner = process.tags()  # of the search: the calls may come in another process
         self._client = Client(self._store, experiment)
         self._register = register
         self._per_task = per_task
@@ -71,6 +74,14 @@ class MLflowTracker(Tracker):
     def where(self) -> str:
         """Return the command that shows the store."""
         return self._store.command()
+
+    def load(self) -> None:
+        """Import mlflow."""
+        self._client.load()
+
+    def close(self) -> None:
+        """Close the connections to the store."""
+        self._client.close()
 
     def prepare(self) -> None:
         """Create store and experiment; mark the runs of processes that are gone as KILLED."""
@@ -133,7 +144,7 @@ class MLflowTracker(Tracker):
     ) -> run_file.RunNote:
         """Return the folder's run, RUNNING and with its tags set; create it if need be."""
         store, folder_key = run_file.store_hash(self._store.uri), run_file.store_hash(str(folder))
-        wanted = {**tags, **process.tags(), RUN_KEY: folder_key, "opro.folder": str(folder)}
+        wanted = {**tags, **self._owner, RUN_KEY: folder_key, "opro.folder": str(folder)}
         wanted.setdefault("mlflow.source.name", "opro")
         note = run_file.load(folder, self._store.uri)
         if note is None and search:  # the note was lost; the run perhaps not

@@ -92,12 +92,12 @@ def test_tracking_7_threads_write_to_one_run_whatever_the_environment_says(
     search: Search,
     server: Loopback,
     monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("MLFLOW_RUN_ID", "0" * 32)
     search.run(*small(server, search.folder, width=4), "tracker=mlflow")
     assert query(search.folder, "select name, status from runs") == [("x", "FINISHED")]
-    assert "MLFLOW_RUN_ID is set but not used" in caplog.text
+    assert "MLFLOW_RUN_ID is set but not used" in capfd.readouterr().err
     history = search.state()["history"]
     for number in range(5):
         found = [value for _, value in points(search, f"task/t{number}")]

@@ -65,7 +65,7 @@ def test_calls_arrive_in_order_in_one_thread(run):
     tracker = BackgroundTracker(inner)
     tell(tracker, run)
     assert tracker.where() == "there"
-    assert tracker.close(10) == 0
+    assert tracker.finish(10) == 0
     assert inner.calls == WHOLE
     assert inner.threads == {"tracker"}
 
@@ -76,7 +76,7 @@ def test_a_slow_tracker_holds_nobody_up_and_loses_nothing(run):
     began = time.perf_counter()
     tell(tracker, run)
     assert time.perf_counter() - began < 0.05
-    assert tracker.close(10) == 0
+    assert tracker.finish(10) == 0
     assert inner.calls == WHOLE
 
 
@@ -89,7 +89,7 @@ def test_failures_are_counted_and_the_first_is_shown(run):
     inner = Recorder(fail)
     tracker = BackgroundTracker(inner, on_error=shown.append)
     tell(tracker, run)
-    assert tracker.close(10) == 4
+    assert tracker.finish(10) == 4
     assert shown == ["tracking failed in on_step_end (the run goes on): OSError: no route"]
     assert [name for name, _ in inner.calls] == ["prepare", "start", "end"]
 
@@ -100,7 +100,7 @@ def test_a_hanging_tracker_is_given_up(run):
     tracker = BackgroundTracker(Recorder(lambda name: free.wait(30)), on_error=shown.append)
     tell(tracker, run)
     began = time.perf_counter()
-    assert tracker.close(0.2) == 7
+    assert tracker.finish(0.2) == 7
     assert time.perf_counter() - began < 2
     assert "7 tracking calls not finished after 0.2 s" in shown[0]
     free.set()
@@ -112,7 +112,7 @@ def test_steps_beyond_the_limit_are_dropped_but_never_the_end(run):
     tracker = BackgroundTracker(inner, limit=2)
     tell(tracker, run)
     free.set()
-    failed = tracker.close(10)
+    failed = tracker.finish(10)
     assert failed >= 1
     assert len(inner.calls) + failed == 7
     assert inner.calls[-1] == ("end", "FINISHED")
@@ -122,4 +122,4 @@ def test_closing_without_a_call_starts_no_thread():
     before = threading.active_count()
     tracker = BackgroundTracker(Recorder())
     assert threading.active_count() == before
-    assert tracker.close(0) == 0
+    assert tracker.finish(0) == 0

@@ -418,7 +418,7 @@ def test_no_password_is_written_down(tmp_path, monkeypatch):
     shown = []
     background = BackgroundTracker(tracker, on_error=shown.append)
     tell(background, run)
-    assert background.close(60) == 4
+    assert background.finish(60) == 4
     assert len(shown) == 1
     every = b"".join(f.read_bytes() for f in tmp_path.rglob("*") if f.is_file())
     assert "hunter2" not in every.decode() + shown[0] + tracker.where()
