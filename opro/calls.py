@@ -9,7 +9,7 @@ from typing import Protocol
 
 from opro.budget import Budget
 from opro.entries import from_entry, to_entry
-from opro.errors import BudgetExceeded, CallFailed, FatalEndpointError, Interrupted, RunError
+from opro.errors import BudgetExceeded, CallFailed, FatalEndpointError, Interrupted
 from opro.journal import Journal
 from opro.llms.base import LLM
 from opro.llms.faults import LARGER_CAP, Fault
@@ -87,8 +87,9 @@ class Calls:
             CallFailed: no usable answer, retries included (journaled, so a resume agrees).
             FatalEndpointError, BudgetExceeded, Interrupted: the run must end; not journaled.
         """
-        if self.till.journal.has(at):
-            return self.replay(at)
+        completion = self.replay(at)
+        if completion is not None:
+            return completion
         try:
             completion = self._ask(request)
         except CallFailed as error:
@@ -99,15 +100,15 @@ class Calls:
         self.till.meter.answer(self.role, completion, replayed=False, asked=self.llm.model)
         return completion
 
-    def replay(self, at: Position) -> Completion:
-        """Return the journal's answer at a position, counted as when it was given.
+    def replay(self, at: Position) -> Completion | None:
+        """Return the journal's answer at a position, counted as when it was given; None: none.
 
         Raises:
             CallFailed: as it was recorded.
         """
         entry = self.till.journal.get(at)
         if entry is None:
-            raise RunError(f"the journal has no answer at {at}")
+            return None
         if "error" in entry:
             attempts = entry.get("attempts", 0)
             self.till.budget.replay(Usage(), attempts)

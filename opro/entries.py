@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from opro.types import Completion, Kind, Rollout, Usage, Verdict
@@ -85,9 +86,9 @@ def run_of(entry: Mapping[str, Any], last: str) -> tuple[Rollout, Verdict | None
     found: Mapping[str, Any] | None = entry.get("verdict")
     if found is None:
         return rollout, None
-    return rollout, Verdict(
-        score=found["score"],
-        kind=Kind(found["kind"]),
-        answer=found["answer"],
-        feedback=found["feedback"],
-    )
+    return rollout, _verdict(found["score"], found["kind"], found["answer"], found["feedback"])
+
+
+@lru_cache(maxsize=4096, typed=True)  # a long journal repeats the same few
+def _verdict(score: float, kind: str, answer: str | None, feedback: str) -> Verdict:
+    return Verdict(score=score, kind=Kind(kind), answer=answer, feedback=feedback)

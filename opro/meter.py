@@ -54,7 +54,8 @@ class Meter:
             asked: the model that was asked for; '' for whichever.
         """
         with self._lock:
-            self._remarks.update(f"{role}: {note}" for note in completion.notes)
+            for note in completion.notes:
+                self._remarks[f"{role}: {note}"] += 1
             if completion.model:
                 self._note_model(role, completion.model, asked)
             self._roles[role] = add(self._roles.get(role), completion.usage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,7 +38,7 @@ def replay(assembly: Assembly, config: Mapping[str, Any], place: Place) -> float
             tracker=BackgroundTracker(NoTracker()),
             progress=progress,
         )
-        with journal:
+        with journal, contextlib.closing(parts.wires):
             summary = Trainer(parts).run()
         write_reports(folder, summary, info)
         differ = _differences(place.folder, folder.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import traceback
 from collections.abc import Sequence
@@ -47,7 +48,7 @@ class Job:
     sample: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, slots=True)
 class _Pair:
     job: int
     index: int
@@ -122,32 +123,29 @@ class Rollouts:
         """Return a finished pair's result from the journal, or the pair as it must still run."""
         for attempt in range(1, ATTEMPTS + 1):
             at = (*pair.at, attempt)
-            if not self.till.journal.has((*at, "run")):
-                return replace(pair, attempt=attempt), None
-            rollout, verdict = self._replay(at)
+            entry = self.till.journal.get((*at, "run"))
+            if entry is None:
+                return pair if attempt == 1 else replace(pair, attempt=attempt), None
+            rollout, verdict = run_of(entry, self._count_turns(at))
             if _is_final(rollout, verdict):
                 break
         return pair, self._result(pair, rollout, verdict)
-
-    def _replay(self, at: Position) -> tuple[Rollout, Verdict | None]:
-        last = self._count_turns(at)
-        entry = self.till.journal.get((*at, "run"))
-        assert entry is not None  # the caller asked `has`
-        return run_of(entry, last)
 
     def _count_turns(self, at: Position) -> str:
         """Count the calls of a finished run from the journal; return the last turn's text."""
         text = ""
         for calls, name in ((self.crew.agent_calls, "turn"), (self.crew.judge_calls, "judge")):
-            number = 1
-            while calls is not None and self.till.journal.has((*at, name, number)):
+            if calls is None:
+                continue
+            for number in itertools.count(1):
                 try:
                     completion = calls.replay((*at, name, number))
                 except CallFailed:
                     break
+                if completion is None:
+                    break
                 if name == "turn":
                     text = completion.text
-                number += 1
         return text
 
     def _run(self, pair: _Pair) -> tuple[_Pair, TaskResult | None]:

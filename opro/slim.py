@@ -58,6 +58,6 @@ def _shared(verdict: Verdict) -> Verdict:
     return _verdict(verdict.score, verdict.kind, short)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096, typed=True)
 def _verdict(score: float, kind: Kind, answer: str | None) -> Verdict:
     return Verdict(score=score, kind=kind, answer=answer)

@@ -97,7 +97,7 @@ def _sync_run(folder: Path, tags: Mapping[str, str] | None = None) -> bool:
             tracker=tracker,
             progress=progress,
         )
-        with journal:
+        with journal, contextlib.closing(parts.wires):
             end = _run_again(parts, files)
         tracker.on_run_end(end)
         sent = tracker.finish(FLUSH) == 0
