@@ -29,7 +29,7 @@ def bare(load: Load, folder: Path, **server: Any) -> Measured:
 
 
 def row(name: str, measured: Measured, ideal: float | None) -> list[object]:
-    """Return name, seconds from first to last request, their ratio to the ideal, CPU, requests."""
+    """Return a row for `HEAD`: seconds are from the first to the last request."""
     seconds = float(measured.server["seconds"])
     return [
         name,
@@ -37,8 +37,9 @@ def row(name: str, measured: Measured, ideal: float | None) -> list[object]:
         None if ideal is None else seconds / ideal,
         measured.server["in_flight"]["mean"],
         measured.cpu_per_request,
+        measured.cpu,
         measured.server["requests"],
     ]
 
 
-HEAD = ("", "seconds", "/ ideal", "mean in flight", "CPU ms / request", "requests")
+HEAD = ("", "seconds", "/ ideal", "mean in flight", "CPU ms / request", "CPU s in all", "requests")

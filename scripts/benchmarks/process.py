@@ -25,11 +25,15 @@ class Sample:
         seconds: since its start.
         requests: that the server had seen.
         cpu: seconds, user and system, of the process alone.
+        all_cpu: with those of the processes that it started (the tracker's).
+        mb: the memory of all these together.
     """
 
     seconds: float
     requests: int
     cpu: float
+    all_cpu: float
+    mb: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +43,6 @@ class Measured:
     Attributes:
         status: its exit status.
         wall, cpu: seconds, from start to end, children included.
-        rss: the most memory, in MB.
         server: the server's counts.
         samples: taken on the way, the first one after the first request.
         output: of stdout and stderr.
@@ -48,16 +51,20 @@ class Measured:
     status: int
     wall: float
     cpu: float
-    rss: float
     server: dict[str, Any]
     samples: tuple[Sample, ...]
     output: str
 
     @property
     def cpu_per_request(self) -> float:
-        """Milliseconds of CPU per request after the first one, the end of the run included."""
-        first = self.samples[0] if self.samples else Sample(seconds=0, requests=0, cpu=0)
-        return 1000 * (self.cpu - first.cpu) / max(1, self.server["requests"] - first.requests)
+        """Milliseconds of CPU of the process itself per request, from the first one to the last."""
+        first, last = self.samples[0], self.samples[-1]
+        return 1000 * (last.cpu - first.cpu) / max(1, last.requests - first.requests)
+
+    @property
+    def mb(self) -> float:
+        """The most memory, in MB, of the process and those that it started together."""
+        return max(one.mb for one in self.samples)
 
 
 def run(module: str, arguments: list[str], folder: Path, server: Loopback | None) -> Measured:
@@ -87,7 +94,6 @@ def run(module: str, arguments: list[str], folder: Path, server: Loopback | None
         status=process.returncode,
         wall=wall,
         cpu=usage.ru_utime + usage.ru_stime,
-        rss=usage.ru_maxrss / 1024,
         server=server.stats() if server is not None else {"requests": 0},
         samples=tuple(samples),
         output=text,
@@ -109,10 +115,28 @@ def _watch(
     while server is not None and not ended.wait(pause):
         requests = server.stats()["requests"]
         try:
-            fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+            sample = _sample(pid, time.monotonic() - began, requests)
         except OSError:
             return
         if requests:
-            cpu = (int(fields[11]) + int(fields[12])) / _TICKS
-            samples.append(Sample(seconds=time.monotonic() - began, requests=requests, cpu=cpu))
+            samples.append(sample)
             pause = 0.5
+
+
+def _sample(pid: int, seconds: float, requests: int) -> Sample:
+    own = _stat(pid)
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8").split()
+    stats = [own, *map(_stat, map(int, children))]
+    return Sample(
+        seconds=seconds,
+        requests=requests,
+        cpu=sum(own[11:13]) / _TICKS,
+        all_cpu=(sum(own[13:15]) + sum(sum(one[11:13]) for one in stats)) / _TICKS,
+        mb=sum(one[21] for one in stats) * os.sysconf("SC_PAGE_SIZE") / 2**20,
+    )
+
+
+def _stat(pid: int) -> list[int]:
+    """Return the numbers of `/proc/<pid>/stat` that follow the state, at their places."""
+    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return [0, *map(int, fields[1:])]

@@ -19,7 +19,7 @@ def run(settings: argparse.Namespace, folder: Path) -> None:
     mine = compare.ours(load, folder / "ours", faults=faults)
     bare = compare.bare(load, folder / "bare", faults=faults)
     rows = [
-        ["ideal without faults", load.ideal, 1.0, None, 0.0, load.calls],
+        ["ideal without faults", load.ideal, 1.0, None, 0.0, 0.0, load.calls],
         compare.row("opro", mine, load.ideal),
         compare.row("bare openai client", bare, load.ideal),
     ]

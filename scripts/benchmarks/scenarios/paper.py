@@ -28,7 +28,7 @@ def load_of(percent: float) -> Load:
 
 
 def run(settings: argparse.Namespace, folder: Path) -> None:
-    """Print the totals, and CPU and seconds per call for each tenth of the run."""
+    """Print the totals, and for each tenth seconds and CPU per call, the tracker's included."""
     load = load_of(settings.percent)
     load.write(folder)
     with in_process(rules=RULES, log=1) as server:
@@ -36,7 +36,7 @@ def run(settings: argparse.Namespace, folder: Path) -> None:
         found = process.opro(overrides, folder, server)
     count, seconds = found.server["requests"], found.server["seconds"]
     head = ("requests", "seconds", "whole run", "requests / s", "CPU ms / request", "MB at most")
-    row = [count, seconds, found.wall, count / seconds, found.cpu_per_request, found.rss]
+    row = [count, seconds, found.wall, count / seconds, found.cpu_per_request, found.mb]
     table.show(f"{settings.percent:g}% of the paper's budget", head, [row])
     table.show("by tenths", ("up to", "ms / call", "CPU ms / call"), _tenths(found))
     if settings.tracker == "mlflow":
@@ -50,7 +50,7 @@ def _tenths(found: Measured) -> list[list[object]]:
         now = _at(found.samples, total * part / PARTS)
         calls = now.requests - last.requests
         if calls > 0:
-            wall, cpu = now.seconds - last.seconds, now.cpu - last.cpu
+            wall, cpu = now.seconds - last.seconds, now.all_cpu - last.all_cpu
             rows.append([f"{now.requests / total:.0%}", 1000 * wall / calls, 1000 * cpu / calls])
         last = now
     return rows

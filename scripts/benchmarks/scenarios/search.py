@@ -19,7 +19,9 @@ def run(settings: argparse.Namespace, folder: Path) -> None:
     """50 tasks, 8 candidates, 3 steps, 32 in flight: 44 waves of 200 ms at best."""
     load = Load()
     for number in range(settings.rounds):
-        rows = [["ideal", load.ideal, 1.0, load.calls * load.latency / load.ideal, 0.0, load.calls]]
+        rows = [
+            ["ideal", load.ideal, 1.0, load.calls * load.latency / load.ideal, 0.0, 0.0, load.calls]
+        ]
         mine, scoring = _ours(load, folder / f"ours{number}")
         rows.append(compare.row("opro", mine, load.ideal))
         bare = compare.bare(load, folder / f"bare{number}")

@@ -21,6 +21,6 @@ def run(settings: argparse.Namespace, folder: Path) -> None:
     for name, measure in (("opro", compare.ours), ("bare openai client", compare.bare)):
         found = measure(load, folder / name.split()[0])
         count, seconds = found.server["requests"], found.server["seconds"]
-        rows.append([name, count / seconds, found.cpu_per_request, seconds, count])
-    head = ("", "requests / s", "CPU ms / request", "seconds", "requests")
+        rows.append([name, count / seconds, found.cpu_per_request, found.cpu, seconds, count])
+    head = ("", "requests / s", "CPU ms / request", "CPU s in all", "seconds", "requests")
     table.show("no latency, 64 in flight", head, rows)
