@@ -125,8 +125,8 @@ def _watch(
 
 def _sample(pid: int, seconds: float, requests: int) -> Sample:
     own = _stat(pid)
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8").split()
-    stats = [own, *map(_stat, map(int, children))]
+    found = [path.read_text("utf-8") for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    stats = [own, *(_stat(int(child)) for child in " ".join(found).split())]
     return Sample(
         seconds=seconds,
         requests=requests,
