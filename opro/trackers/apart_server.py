@@ -10,6 +10,7 @@ import contextlib
 import gc
 import os
 import sys
+import tempfile
 import threading
 from multiprocessing.connection import Connection, Listener
 from typing import Any
@@ -18,9 +19,14 @@ from opro.errors import ConfigError, RunError
 from opro.trackers.apart import TrackingFailed
 from opro.trackers.base import Tracker
 
+LONGEST_FOLDER = 70
+"""Bytes of a folder for temporary files in which a socket can be: its path may have 107."""
+
 
 def main() -> None:
     """Serve until nobody is left to be served."""
+    if len(os.fsencode(tempfile.gettempdir())) > LONGEST_FOLDER:
+        tempfile.tempdir = "/tmp"
     listener = Listener()
     print(listener.address, flush=True)
     os.dup2(2, 1)  # from here on whatever prints, prints for people

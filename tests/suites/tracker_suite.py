@@ -125,3 +125,12 @@ def check_prepare_twice(make: Make, folder: Path) -> None:
     tracker.prepare()
     tracker.prepare()
     make().prepare()
+
+
+def check_close(make: Make, folder: Path) -> None:
+    """Closed once more or not, it can be told of another run."""
+    tracker = make()
+    for name in ("first", "second"):
+        tell(tracker, make_run(folder / name, steps=1))
+        tracker.close()
+        tracker.close()

@@ -139,6 +139,17 @@ def test_an_address_that_leads_nowhere_is_replaced_by_a_process_of_its_own(telle
     assert [text for _, text in teller.told()] == ["prepare"]
 
 
+def test_a_long_folder_for_temporary_files_is_no_hindrance(
+    teller: Teller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    monkeypatch.setenv("TMPDIR", str(deep))
+    with apart(teller) as tracker:
+        tracker.prepare()
+    assert [text for _, text in teller.told()] == ["prepare"]
+
+
 def test_a_process_that_dies_is_told_and_ends_nothing_else(teller: Teller, tmp_path: Path):
     shown: list[str] = []
     tracker = BackgroundTracker(Apart(teller), on_error=shown.append)

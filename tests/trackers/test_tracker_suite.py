@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from opro.trackers.apart import Apart
+from opro.trackers.base import Tracker
 from tests.suites import tracker_suite
 from tests.suites.tracker_suite import Make
 
@@ -17,9 +21,22 @@ def option(request: pytest.FixtureRequest) -> Path:
     return request.param
 
 
-@pytest.fixture
-def make(option: Path, launch_folder: Path) -> Make:
-    return tracker_suite.maker(option, launch_folder)
+def ways() -> list[tuple[Path, bool]]:
+    """Return each option as it is, and as it runs where it wants a process of its own."""
+    apart = [path for path in OPTIONS if tracker_suite.maker(path, Path("/nonexistent"))().apart]
+    return [*((path, False) for path in OPTIONS), *((path, True) for path in apart)]
+
+
+@pytest.fixture(params=ways(), ids=lambda way: way[0].stem + "_apart" * way[1])
+def make(request: pytest.FixtureRequest, launch_folder: Path) -> Iterator[Make]:
+    option, apart = request.param
+    direct = tracker_suite.maker(option, launch_folder)
+    with contextlib.ExitStack() as stack:
+
+        def made() -> Tracker:
+            return stack.enter_context(contextlib.closing(Apart(direct()) if apart else direct()))
+
+        yield made
 
 
 def test_there_are_trackers() -> None:
@@ -44,6 +61,7 @@ def test_start_is_light(option: Path) -> None:
         tracker_suite.check_early_end,
         tracker_suite.check_told_twice,
         tracker_suite.check_sweep,
+        tracker_suite.check_close,
     ],
     ids=lambda promise: promise.__name__,
 )
