@@ -70,18 +70,22 @@ class Budget:
         if usage is None:
             return
         with self._lock:
-            self.tokens += int(self._known("tokens", _tokens(usage), usage))
-            self.usd += self._known("usd", usage.usd, usage)
+            self._charge(usage)
 
     def replay(self, usage: Usage, attempts: int) -> None:
         """Add what an earlier part of this run spent on an answer now taken from its journal."""
         with self._lock:
             self.calls += attempts
-        self.charge(usage)
+            self._charge(usage)
+
+    def _charge(self, usage: Usage) -> None:
+        self.tokens += int(self._known("tokens", _tokens(usage), usage))
+        self.usd += self._known("usd", usage.usd, usage)
 
     def _known(self, name: str, value: float | None, usage: Usage) -> float:
         if value is not None:
-            self._most[name] = max(value, self._most.get(name, 0.0))
+            if value > self._most.get(name, -1.0):
+                self._most[name] = value
             return value
         if usage.calls and name not in self._most:
             self._untold.add(name)
@@ -106,5 +110,7 @@ class Budget:
 
 
 def _tokens(usage: Usage) -> int | None:
-    counts = (usage.prompt_tokens, usage.completion_tokens)
-    return None if counts == (None, None) else sum(count or 0 for count in counts)
+    prompt, completion = usage.prompt_tokens, usage.completion_tokens
+    if prompt is None and completion is None:
+        return None
+    return (prompt or 0) + (completion or 0)
