@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from opro.calls import Calls
 from opro.errors import CallFailed, ConfigError
@@ -90,8 +90,15 @@ class StepContext:
     ) -> list[Completion | CallFailed]:
         """Send all requests at once, each failed one once more."""
         replies: dict[int, Completion | CallFailed] = {}
-        numbered = [(index, request, phase) for index, request in enumerate(requests)]
-        for index, reply in self._pool.each(self._ask_one, numbered):
+        missing = []
+        for index, request in enumerate(requests):
+            call = _Call(at=(self.step, phase, index), request=request)
+            known = self._recorded(call)
+            if known is None:
+                missing.append(call)
+            else:
+                replies[index] = known
+        for index, reply in self._pool.each(self._ask_one, missing):
             if isinstance(reply, Exception) and not isinstance(reply, CallFailed):
                 self._optimizer.till.stop.request(reply)
             else:
@@ -99,18 +106,35 @@ class StepContext:
         self._optimizer.till.stop.check()
         return [replies[index] for index in range(len(requests))]
 
-    def _ask_one(self, numbered: tuple[int, Request, str]) -> tuple[int, Completion | Exception]:
-        index, request, phase = numbered
-        failure: Exception = CallFailed("error", "never asked")
-        for attempt in range(1, ATTEMPTS + 1):
+    def _recorded(self, call: _Call) -> Completion | CallFailed | None:
+        """Return how a call ended by the journal; None when it must still be made."""
+        failure = None
+        for call.attempt in range(1, ATTEMPTS + 1):
             try:
-                at = (self.step, phase, index, attempt)
-                return index, self._optimizer.complete(at, request)
+                return self._optimizer.replay((*call.at, call.attempt))
+            except CallFailed as error:
+                failure = error
+        return failure
+
+    def _ask_one(self, call: _Call) -> tuple[int, Completion | Exception]:
+        failure: Exception = CallFailed("error", "never asked")
+        for attempt in range(call.attempt, ATTEMPTS + 1):
+            try:
+                return call.at[2], self._optimizer.complete((*call.at, attempt), call.request)
             except CallFailed as error:
                 failure = error
             except Exception as error:
-                return index, error
-        return index, failure
+                return call.at[2], error
+        return call.at[2], failure
+
+
+@dataclass(kw_only=True)
+class _Call:
+    """One optimizer call: its step, phase and number, and the attempt to begin with."""
+
+    at: tuple[int, str, int]
+    request: Request
+    attempt: int = 1
 
 
 def _blind(tasks: Sequence[Task]) -> tuple[Task, ...]:
