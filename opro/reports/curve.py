@@ -21,7 +21,8 @@ def draw_curve(summary: Summary, path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
+    figure = Figure(figsize=(8, 4.5), dpi=120)
+    figure.subplots_adjust(left=0.08, right=0.98, bottom=0.11, top=0.98)
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     if summary.initial.score is not None:
