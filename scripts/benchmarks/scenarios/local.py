@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -28,13 +29,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(settings: argparse.Namespace, folder: Path) -> None:
-    """Search with a server of this process, then send it the same requests without a search."""
+    """Search with a server of this process, and send it the same requests without a search.
+
+    The server answers faster the longer it runs, and this machine is now quick, now slow. So a
+    first search warms it up and says what is asked; a second one lies between two times asking.
+    """
     llm = LlamaServerLLM(seed=0)
     address = llm.share()
+    _search(settings, folder, address, "warm")
+    batches = list(_batches(folder / "mlruns/runs/warm"))
+    measured = [
+        ("bare server", *_alone(address, batches)),
+        ("search", *_search(settings, folder, address, "x")),
+        ("bare server", *_alone(address, batches)),
+    ]
+    llm.close()
+    bare = sum(tokens / seconds for name, tokens, seconds in measured if name != "search") / 2
+    rows = [
+        [name, tokens, seconds, tokens / seconds, tokens / seconds / bare]
+        for name, tokens, seconds in measured
+    ]
+    table.show("local model", ("", "tokens", "seconds", "tokens / s", "/ bare"), rows)
+
+
+def _search(
+    settings: argparse.Namespace, folder: Path, address: str, name: str
+) -> tuple[int, float]:
+    """Run a search at `address`; return tokens answered and seconds."""
     process.opro(
         [
             *("llm=smollm2", f"llm.base_url={address}", "llm.cache=false", "tracker=none"),
-            *("trainer.run_name=x", "trainer.rescore=false", "trainer.compare=[]"),
+            *(f"trainer.run_name={name}", "trainer.rescore=false", "trainer.compare=[]"),
             *("evolver.params.select=train", f"evolver.params.n_candidates={CANDIDATES}"),
             *(f"trainer.epochs={settings.steps}", f"data.train={settings.tasks}"),
             *(f"agent.max_tokens={ANSWER}", f"evolver.params.max_tokens={REPLY}"),
@@ -42,17 +67,10 @@ def run(settings: argparse.Namespace, folder: Path) -> None:
         folder,
         None,
     )
-    run_folder = folder / "mlruns/runs/x"
-    totals = json.loads((run_folder / "result.json").read_text("utf-8"))["totals"]
+    text = (folder / "mlruns/runs" / name / "result.json").read_text("utf-8")
+    totals = json.loads(text)["totals"]
     tokens = sum(role["completion_tokens"] for role in totals["by_role"].values())
-    searched = tokens / totals["seconds"]
-    answered, seconds = _alone(llm, list(_batches(run_folder)))
-    llm.close()
-    rows = [
-        ["search", tokens, totals["seconds"], searched, searched * seconds / answered],
-        ["bare server", answered, seconds, answered / seconds, 1.0],
-    ]
-    table.show("local model", ("", "tokens", "seconds", "tokens / s", "/ bare"), rows)
+    return tokens, totals["seconds"]
 
 
 def _batches(folder: Path) -> Iterator[list[Request]]:
@@ -75,11 +93,14 @@ def _request(temperature: float, most: int, sample: int, **texts: str) -> Reques
     return Request(messages=messages, temperature=temperature, max_tokens=most, sample=sample)
 
 
-def _alone(llm: LlamaServerLLM, batches: list[list[Request]]) -> tuple[int, float]:
+def _alone(address: str, batches: list[list[Request]]) -> tuple[int, float]:
     """Send the batches one after the other; return tokens answered and seconds."""
-    llm.start()
+    llm = LlamaServerLLM(seed=0, base_url=address)
     began, tokens = time.monotonic(), 0
-    with Parallel(n_jobs=llm.max_in_flight, backend="threading", batch_size=1) as parallel:
+    with (
+        contextlib.closing(llm),
+        Parallel(n_jobs=llm.max_in_flight, backend="threading", batch_size=1) as parallel,
+    ):
         for batch in batches:
             answers: list[Any] = parallel(delayed(llm.send)(request) for request in batch)
             tokens += sum(answer.usage.completion_tokens or 0 for answer in answers)
