@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -24,7 +25,12 @@ LONGEST_FOLDER = 70
 
 
 def main() -> None:
-    """Serve until nobody is left to be served."""
+    """Serve until nobody is left to be served.
+
+    A signal that reaches it, too, as when a batch system ends a job, leaves it to log the end.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     if len(os.fsencode(tempfile.gettempdir())) > LONGEST_FOLDER:
         tempfile.tempdir = "/tmp"
     listener = Listener()
@@ -49,10 +55,10 @@ def _serve(connection: Connection) -> None:
     with connection, contextlib.suppress(OSError, EOFError):  # the other side has left
         tracker: Tracker = connection.recv()
         with contextlib.closing(tracker):
-            tracker.load()
+            failure = _outcome(tracker, "load", ())
             while True:
                 method, arguments = connection.recv()
-                connection.send(_outcome(tracker, method, arguments))
+                connection.send(failure or _outcome(tracker, method, arguments))
 
 
 def _outcome(tracker: Tracker, method: str, arguments: tuple[Any, ...]) -> Any:

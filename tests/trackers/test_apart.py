@@ -32,6 +32,10 @@ class Teller(Tracker):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def load(self):
+        if (self.folder / "broken").exists():
+            raise ImportError("No module named 'x'")
+
     def note(self, text: str) -> None:
         with open(self.folder / "told", "a") as file:
             print(os.getpid(), text, file=file)
@@ -118,6 +122,25 @@ def test_what_it_raises_comes_as_text_and_the_next_call_goes_on(teller: Teller, 
             tracker.on_run_start(named(tmp_path, "wrong"))
         tracker.prepare()
     assert teller.told()[-1][1] == "prepare"
+
+
+def test_what_it_cant_import_is_told_by_every_call(teller: Teller, tmp_path: Path):
+    (tmp_path / "broken").touch()
+    with apart(teller) as tracker:
+        for _ in range(2):
+            with pytest.raises(TrackingFailed, match="^ImportError: No module named 'x'$"):
+                tracker.prepare()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_all_processes_leaves_it_to_log_the_end(
+    number: int, teller: Teller, tmp_path: Path
+):
+    with apart(teller) as tracker:
+        tracker.prepare()
+        os.kill(teller.told()[0][0], number)
+        tracker.on_run_end(make_run(tmp_path, steps=1).end)
+    assert teller.told()[-1][1] == "end FINISHED"
 
 
 def test_jobs_of_a_sweep_share_their_parents_process(teller: Teller, tmp_path: Path):
