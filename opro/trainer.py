@@ -93,11 +93,11 @@ class Trainer:
             parts.journal.sync()
             cause = health.cause_of_failure(record)
             failed = failed + 1 if cause else 0
-            if failed >= min(settings.max_failed_steps, settings.epochs):
+            if failed >= settings.max_failed_steps:
                 parts.journal.stop("failed steps", void_errors_from=step - failed + 1)
                 raise RunError(
-                    f"nothing could be scored in {failed} step{'s in a row' * (failed > 1)}"
-                    f" (trainer.max_failed_steps, trainer.epochs); last cause: {cause}"
+                    f"nothing could be scored in {failed} steps in a row"
+                    f" (trainer.max_failed_steps); last cause: {cause}"
                 )
             limit = settings.stop_at_score
             if limit is not None and (record.best.score or 0.0) >= limit:

@@ -50,6 +50,9 @@ def test_closing_ends_the_threads_and_another_batch_starts_new_ones() -> None:
     pool = Pool(4)
     list(pool.each(work, range(8)))
     pool.close()
+    end = time.monotonic() + 20
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.01)
     assert threading.active_count() == before
     assert len(list(pool.each(work, range(8)))) == 8
     pool.close()

@@ -361,15 +361,6 @@ def test_steps_without_one_answer_end_the_run_and_can_be_resumed(search: Search)
     assert not (search.path() / "result.json").exists()
 
 
-def test_a_run_of_which_no_step_brought_anything_has_not_succeeded(search: Search) -> None:
-    """However many failed steps in a row are allowed: there are no more of them."""
-    broken = [*table(search), *script(search, {"contains": "", "fault": "server_error"})]
-    arguments = [*broken, "llm.retries=0", "evolver.params.select=train", "trainer.epochs=1"]
-    with pytest.raises(RunError, match="nothing could be scored in 1 step .*server_error"):
-        search.run(*arguments)
-    assert not (search.path() / "result.json").exists()
-
-
 @pytest.mark.parametrize(
     ("override", "message"),
     [
