@@ -46,14 +46,14 @@ def test_a_later_batch_finds_the_threads_of_the_first() -> None:
 
 
 def test_closing_ends_the_threads_and_another_batch_starts_new_ones() -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     pool = Pool(4)
     list(pool.each(work, range(8)))
     pool.close()
-    end = time.monotonic() + 20
-    while threading.active_count() > before and time.monotonic() < end:
-        time.sleep(0.01)
-    assert threading.active_count() == before
+    started = set(threading.enumerate()) - before
+    for thread in started:
+        thread.join(20)
+    assert [thread.name for thread in started if thread.is_alive()] == []
     assert len(list(pool.each(work, range(8)))) == 8
     pool.close()
     pool.close()
