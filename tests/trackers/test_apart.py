@@ -114,6 +114,24 @@ def test_one_process_that_isnt_ours_gets_every_call_in_order(teller: Teller, tmp
     assert is_gone(pid)
 
 
+def test_a_search_with_mlflow_does_not_import_it(tmp_path: Path):
+    """The import holds up the first requests; the tracker's process has it."""
+    code = (
+        "import sys; from pathlib import Path; from opro.setup.config import build;"
+        "from opro.trackers.apart import placed;"
+        "from opro.trackers.background import BackgroundTracker;"
+        "node = {'_target_': 'opro.trackers.mlflow_tracker.MLflowTracker'};"
+        f"tracker = placed(build(node, 't', launch_folder=Path({str(tmp_path)!r})));"
+        "tracker = BackgroundTracker(tracker);"
+        "tracker.prepare(); assert tracker.finish(60) == 0;"
+        "sys.exit('mlflow' in sys.modules)"
+    )
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    subprocess.run([sys.executable, "-c", code], env=path, check=True)
+    assert (tmp_path / "mlruns/mlflow.db").exists()
+    assert not (tmp_path / "mlruns/mlflow.db-wal").exists()  # closed, not only left
+
+
 def test_what_it_raises_comes_as_text_and_the_next_call_goes_on(teller: Teller, tmp_path: Path):
     with apart(teller) as tracker:
         with pytest.raises(TrackingFailed, match="^Odd: strange$"):
