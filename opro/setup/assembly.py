@@ -20,7 +20,7 @@ from opro.llms.base import LLM
 from opro.remote_worker import AgentSpec
 from opro.settings import ScoringSettings, TrainerSettings
 from opro.setup.config import build
-from opro.trackers.apart import Apart
+from opro.trackers.apart import placed
 from opro.trackers.base import Tracker
 from opro.types import Dataset
 
@@ -119,9 +119,7 @@ def scoring_parts(config: Mapping[str, Any], launch: Path) -> tuple[Scoring, Dat
     agent: Agent = build(agent_node, "agent", launch_folder=launch)
     judge: Judge = build(_without_llm(config, "judge"), "judge", launch_folder=launch)
     llm = _llm(config.get("llm"), "llm")
-    tracker: Tracker = build(config["tracker"], "tracker", launch_folder=launch)
-    if tracker.apart:
-        tracker = Apart(tracker)
+    tracker = placed(build(config["tracker"], "tracker", launch_folder=launch))
     data: Data = build(config["data"], "data", launch_folder=launch)
     outline = data.outline() if config.get("plan") else None
     dataset = data.load() if outline is None else outline

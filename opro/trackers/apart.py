@@ -176,5 +176,10 @@ class Apart(Tracker):
         return self._address
 
 
+def placed(tracker: Tracker) -> Tracker:
+    """Return a tracker as it is to run: in a process of its own, if it wants one."""
+    return Apart(tracker) if tracker.apart else tracker
+
+
 def _gone(error: Exception) -> TrackingFailed:
     return TrackingFailed(f"the tracker's process is gone ({error!r})")

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from opro.errors import ConfigError, RunError
 from opro.trackers import mlflow_quiet, names
@@ -25,7 +24,6 @@ from opro.types import Dataset
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
-    from sqlalchemy import Connection, Engine
 
 RACES = ("locked", "already exists", "unique constraint")
 """What another process of a sweep may have done in between, e.g. made the same prompt first."""
@@ -59,19 +57,18 @@ class Client:
         """Import mlflow."""
         mlflow_quiet.before_import()
         import mlflow  # noqa: F401
-        from sqlalchemy import Engine, event
+
+        from opro.trackers import mlflow_engines
 
         mlflow_quiet.after_import()
-        if not event.contains(Engine, "engine_connect", _note_engine):
-            event.listen(Engine, "engine_connect", _note_engine)
+        mlflow_engines.watch()
 
     def close(self) -> None:
-        """Close the connections to databases, of all clients; they come again when needed.
+        """Close the connections to databases, of all clients; they come again when needed."""
+        if self._mlflow is not None:
+            from opro.trackers import mlflow_engines
 
-        The last one to close an SQLite file writes into it what its neighbour `-wal` holds.
-        """
-        for engine in list(_engines):
-            engine.dispose()
+            mlflow_engines.close()
 
     def open(self) -> None:
         """Create what is missing in the store, find the experiment."""
@@ -138,6 +135,11 @@ class Client:
                 raise
             return None
         return run if run.info.lifecycle_stage == "active" else None
+
+    def runs_on(self, run_id: str) -> bool:
+        """Return whether the run is marked as RUNNING now; it may have ended since a search."""
+        run = self.active(run_id)
+        return run is not None and run.info.status == "RUNNING"
 
     def search(self, query: str) -> list[Run]:
         """Return the experiment's runs that match, the latest first."""
@@ -232,14 +234,6 @@ class Client:
         link = {"name": name, "version": str(version.version)}
         self.set_tags(run_id, {LINKED_PROMPTS: json.dumps([link])})
         return int(version.version)
-
-
-_engines: WeakSet[Engine] = WeakSet()
-"""Those that MLflow made; it has no way of its own to close them."""
-
-
-def _note_engine(connection: Connection) -> None:
-    _engines.add(connection.engine)
 
 
 def _patiently(call: Callable[[], Any]) -> Any:

@@ -87,7 +87,7 @@ class MLflowTracker(Tracker):
         """Create store and experiment; mark the runs of processes that are gone as KILLED."""
         self._client.open()
         for run in self._client.search("attributes.status = 'RUNNING'"):
-            if process.is_gone(run.data.tags):
+            if process.is_gone(run.data.tags) and self._client.runs_on(run.info.run_id):
                 why = f"process {run.data.tags[process.PID]} ended without closing this run"
                 self._client.set_tags(run.info.run_id, {ERROR: why})
                 self._client.call("set_terminated", run.info.run_id, "KILLED")
